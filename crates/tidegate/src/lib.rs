@@ -1,0 +1,51 @@
+//! Tidegate decides whether a request may pass.
+//!
+//! A [`Limit`] says how much; a [`Policy`] is a named set of limits that must all agree; a
+//! [`Store`] keeps what each key has used. [`Limiter`] is the easy front: one policy over one
+//! store.
+//!
+//! ```
+//! use tidegate::{Limit, Limiter, MemoryStore, Policy};
+//!
+//! let policy = Policy::new("api", [Limit::quota("burst", "5 per second")?])?;
+//! let limiter = Limiter::new(MemoryStore::new(), policy);
+//! for _ in 0..5 {
+//!     assert!(limiter.check("alice")?.is_allowed());
+//! }
+//! let denied = limiter.check("alice")?;
+//! assert!(!denied.is_allowed());
+//! assert!(denied.retry_after.is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Times are whole nanoseconds, amounts whole millionths of a unit, rates fractions: nothing here
+//! is a floating point number, so an answer is exact and the same on every machine and store.
+
+mod algorithm;
+mod amount;
+mod check;
+mod clock;
+mod decision;
+mod key;
+mod limit;
+mod limiter;
+mod memory;
+mod name;
+mod notation;
+mod policy;
+mod store;
+mod time;
+
+pub use amount::{Amount, AmountError, Cost, Rate};
+pub use check::{Check, Mode};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use decision::{Decision, Outcome, Verdict};
+pub use key::{Key, KeyError};
+pub use limit::{Algorithm, Align, Limit, LimitError};
+pub use limiter::Limiter;
+pub use memory::{MemoryConfig, MemoryStore, Overflow};
+pub use name::{Name, NameError};
+pub use notation::{NotationError, Quota, parse_span};
+pub use policy::{Policy, PolicyError, PolicyTable};
+pub use store::{Store, StoreError, StoreErrorKind};
+pub use time::{Span, Timestamp};
