@@ -1,1 +1,5 @@
-//! tidegate-redis
+//! The Redis and Valkey store of the Tidegate rate limiter.
+
+mod config;
+
+pub use config::{Address, RedisConfig, Secret};

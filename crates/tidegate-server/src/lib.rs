@@ -1,1 +1,3 @@
-//! tidegate-server
+//! The Tidegate rate limiter as a service.
+
+pub mod settings;
