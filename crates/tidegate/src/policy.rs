@@ -1,8 +1,12 @@
 //! Policies: named sets of limits, and the table of them that a service looks them up in.
 
 use std::collections::HashMap;
+use std::hash::Hasher;
 use std::sync::Arc;
 
+use siphasher::sip::SipHasher13;
+
+use crate::algorithm::Rule;
 use crate::limit::{Limit, LimitError};
 use crate::name::{Name, NameError};
 
@@ -25,10 +29,53 @@ use crate::name::{Name, NameError};
 /// assert_eq!(policy.limits().len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     name: Name,
     limits: Box<[Limit]>,
+    /// The name as 64 bits: what keeps one policy's keys apart from another's in memory.
+    space: u64,
+    parts: Box<[Part]>,
+}
+
+/// One rule of a policy: a limit itself, or the minimum spacing that goes with the limit before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Which limit it belongs to, by its place in the policy.
+    pub(crate) limit: usize,
+    /// The limit's name, its algorithm and what the part is, as 64 bits: which of a key's states is
+    /// this part's, also after limits were added, removed or put in another order.
+    pub(crate) slot: u64,
+    pub(crate) rule: Rule,
+}
+
+impl Part {
+    fn of(place: usize, limit: &Limit) -> impl Iterator<Item = Part> {
+        let name = limit.name().as_str();
+        let slot = |kind: &str| fingerprint(&[name, limit.algorithm().name(), kind]);
+        let own = Part {
+            limit: place,
+            slot: slot(""),
+            rule: limit.rule().clone(),
+        };
+        let spacing = limit.min_interval().map(|interval| Part {
+            limit: place,
+            slot: slot("min_interval"),
+            rule: Rule::spacing(interval),
+        });
+        std::iter::once(own).chain(spacing)
+    }
+}
+
+/// A hash of configured names. Its key is fixed: whoever writes names into a configuration has
+/// nothing to gain from a collision.
+fn fingerprint(names: &[&str]) -> u64 {
+    let mut hasher = SipHasher13::new();
+    for name in names {
+        hasher.write(name.as_bytes());
+        hasher.write_u8(0xff);
+    }
+    hasher.finish()
 }
 
 impl Policy {
@@ -61,7 +108,17 @@ impl Policy {
                 });
             }
         }
-        Ok(Policy { name, limits })
+        let parts = limits
+            .iter()
+            .enumerate()
+            .flat_map(|(place, limit)| Part::of(place, limit));
+        let (parts, space) = (parts.collect(), fingerprint(&[name.as_str()]));
+        Ok(Policy {
+            name,
+            limits,
+            space,
+            parts,
+        })
     }
 
     /// The policy's name.
@@ -74,6 +131,22 @@ impl Policy {
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
+    }
+
+    pub(crate) fn space(&self) -> u64 {
+        self.space
+    }
+
+    /// Each limit followed by its spacing, if it has one.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+/// Two policies are equal when their names and limits are.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Policy) -> bool {
+        self.name == other.name && self.limits == other.limits
     }
 }
 

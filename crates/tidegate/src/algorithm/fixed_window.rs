@@ -1,0 +1,114 @@
+//! The fixed window: a count that starts again with each window.
+
+use super::{Step, count_from};
+use crate::amount::Amount;
+use crate::limit::Align;
+use crate::time::{Span, Timestamp};
+
+/// A fixed window's numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct FixedWindow {
+    max: u64,
+    window: Span,
+    align: Align,
+}
+
+/// What a key used since a window's start. With nothing used the start means nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowState {
+    start: Timestamp,
+    used: u64,
+}
+
+impl FixedWindow {
+    pub(crate) fn new(max: Amount, window: Span, align: Align) -> FixedWindow {
+        FixedWindow {
+            max: max.as_micros(),
+            window,
+            align,
+        }
+    }
+
+    /// The start of the window that begins or stands at `now`.
+    fn start(&self, now: Timestamp) -> Timestamp {
+        match self.align {
+            Align::Epoch => now.floor_to(self.window),
+            Align::FirstRequest => now,
+        }
+    }
+
+    /// The state in the window that stands at `now`.
+    ///
+    /// When the clock stepped back, the window begins anew where the clock is and keeps its count, so
+    /// that it ends within one window's length.
+    fn settled(&self, state: &WindowState, now: Timestamp) -> WindowState {
+        if state.used == 0 || now >= state.start + self.window {
+            return WindowState {
+                start: self.start(now),
+                used: 0,
+            };
+        }
+        let at = count_from(now, state.start, self.window);
+        WindowState {
+            start: state.start.min(at),
+            used: state.used,
+        }
+    }
+
+    /// The time after `now` until a settled window ends.
+    fn ends_after(&self, settled: &WindowState, now: Timestamp) -> Span {
+        (settled.start + self.window).since(now)
+    }
+}
+
+impl Step for FixedWindow {
+    type State = WindowState;
+
+    fn wait(&self, state: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
+        let room = self.max.checked_sub(cost)?;
+        let settled = self.settled(state, now);
+        Some(if settled.used <= room {
+            Span::ZERO
+        } else {
+            self.ends_after(&settled, now)
+        })
+    }
+
+    fn remaining(&self, state: &WindowState, now: Timestamp) -> u64 {
+        self.max.saturating_sub(self.settled(state, now).used)
+    }
+
+    fn reset_after(&self, state: &WindowState, now: Timestamp) -> Span {
+        let settled = self.settled(state, now);
+        if settled.used == 0 {
+            Span::ZERO
+        } else {
+            self.ends_after(&settled, now)
+        }
+    }
+
+    fn charge(&self, state: &mut WindowState, now: Timestamp, cost: u64) {
+        let WindowState { start, used } = self.settled(state, now);
+        *state = WindowState {
+            start,
+            used: used.saturating_add(cost).min(2 * self.max),
+        };
+    }
+
+    fn refund(&self, state: &mut WindowState, now: Timestamp, cost: u64, taken_at: Timestamp) {
+        let WindowState { start, used } = self.settled(state, now);
+        if taken_at >= start {
+            *state = WindowState {
+                start,
+                used: used.saturating_sub(cost),
+            };
+        }
+    }
+
+    fn restamp(&self, state: &mut WindowState, now: Timestamp) {
+        let settled = self.settled(state, now);
+        if settled.used > 0 && settled.start < state.start {
+            *state = settled;
+        }
+    }
+}

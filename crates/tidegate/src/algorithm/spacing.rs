@@ -1,0 +1,62 @@
+//! A minimum spacing: one request of a key no sooner than an interval after the last.
+
+use super::{Step, count_from};
+use crate::time::{Span, Timestamp};
+
+/// The interval.
+#[derive(Clone, Debug)]
+pub(crate) struct Spacing {
+    interval: Span,
+}
+
+/// When the last request passed, if there was one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SpacingState {
+    last: Option<Timestamp>,
+}
+
+impl Spacing {
+    pub(crate) fn new(interval: Span) -> Spacing {
+        Spacing { interval }
+    }
+
+    /// When the last request counts as passed: later than the clock only when it was read late.
+    fn last(&self, state: &SpacingState, now: Timestamp) -> Option<Timestamp> {
+        state
+            .last
+            .map(|last| last.min(count_from(now, last, self.interval)))
+    }
+}
+
+/// A spacing knows no amounts: any cost above zero is one request, and two at once never pass.
+impl Step for Spacing {
+    type State = SpacingState;
+
+    fn wait(&self, state: &SpacingState, now: Timestamp, cost: u64) -> Option<Span> {
+        Some(if cost == 0 {
+            Span::ZERO
+        } else {
+            self.reset_after(state, now)
+        })
+    }
+
+    fn remaining(&self, _: &SpacingState, _now: Timestamp) -> u64 {
+        0
+    }
+
+    fn reset_after(&self, state: &SpacingState, now: Timestamp) -> Span {
+        let last = self.last(state, now);
+        last.map_or(Span::ZERO, |last| (last + self.interval).since(now))
+    }
+
+    fn charge(&self, state: &mut SpacingState, now: Timestamp, _cost: u64) {
+        let last = self.last(state, now);
+        state.last = Some(last.map_or(now, |last| last.max(now)));
+    }
+
+    fn refund(&self, _: &mut SpacingState, _now: Timestamp, _cost: u64, _taken_at: Timestamp) {}
+
+    fn restamp(&self, state: &mut SpacingState, now: Timestamp) {
+        state.last = self.last(state, now);
+    }
+}

@@ -1,0 +1,138 @@
+//! The token bucket: a debt that is paid back continuously.
+//!
+//! With capacity C and rate r, holding at most C tokens is owing at most C: a request of cost c
+//! passes when debt + c <= C. This is GCRA (ITU-T I.371) with its time and its debt kept apart, so
+//! that nothing is ever rounded: debt is counted in `1/den` of a millionth, of which exactly `num`
+//! come back each nanosecond.
+
+use super::{LATE_AT_MOST, Step};
+use crate::amount::{Amount, Rate, gcd};
+use crate::time::{Span, Timestamp};
+
+/// A bucket's numbers, in ticks of a nanosecond.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenBucket {
+    capacity: u64,
+    /// Debt of an empty bucket: `capacity * den`.
+    empty: u64,
+    num: u64,
+    den: u64,
+}
+
+/// What a key owes, and since when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BucketState {
+    time: Timestamp,
+    /// In `1/den` of a millionth.
+    debt: u64,
+}
+
+impl TokenBucket {
+    pub(crate) fn new(capacity: Amount, rate: Rate) -> TokenBucket {
+        // num/den per microsecond = num / (1000 * den) per nanosecond, reduced.
+        let divisor = u64::try_from(gcd(u128::from(rate.num()), 1_000)).unwrap_or(1);
+        let (num, den) = (rate.num() / divisor, rate.den() * (1_000 / divisor));
+        let capacity = capacity.as_micros();
+        TokenBucket {
+            capacity,
+            empty: capacity * den,
+            num,
+            den,
+        }
+    }
+
+    /// The state at `now`, or a little later when the clock was read late.
+    fn settled(&self, state: &BucketState, now: Timestamp) -> BucketState {
+        let lag = state.time.since(now);
+        if lag <= LATE_AT_MOST && self.refill(lag) <= self.empty {
+            let time = now.max(state.time);
+            let refill = self.refill(time.since(state.time));
+            return BucketState {
+                time,
+                debt: state.debt.saturating_sub(refill),
+            };
+        }
+        BucketState {
+            time: now,
+            debt: state.debt,
+        }
+    }
+
+    /// The time after `now` until a settled state owes no more than `debt`.
+    fn until_owes(&self, settled: &BucketState, now: Timestamp, debt: u64) -> Span {
+        match settled.debt.saturating_sub(debt).div_ceil(self.num) {
+            0 => Span::ZERO,
+            nanos => (settled.time + Span::from_nanos(nanos)).since(now),
+        }
+    }
+
+    /// How much comes back in `elapsed`; saturates far above any debt.
+    fn refill(&self, elapsed: Span) -> u64 {
+        elapsed.as_nanos().saturating_mul(self.num)
+    }
+}
+
+impl Step for TokenBucket {
+    type State = BucketState;
+
+    fn wait(&self, state: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
+        let room = self.capacity.checked_sub(cost)? * self.den;
+        Some(self.until_owes(&self.settled(state, now), now, room))
+    }
+
+    fn remaining(&self, state: &BucketState, now: Timestamp) -> u64 {
+        self.empty.saturating_sub(self.settled(state, now).debt) / self.den
+    }
+
+    fn reset_after(&self, state: &BucketState, now: Timestamp) -> Span {
+        self.until_owes(&self.settled(state, now), now, 0)
+    }
+
+    fn charge(&self, state: &mut BucketState, now: Timestamp, cost: u64) {
+        let BucketState { time, debt } = self.settled(state, now);
+        let debt = debt
+            .saturating_add(cost.saturating_mul(self.den))
+            .min(2 * self.empty);
+        *state = BucketState { time, debt };
+    }
+
+    fn refund(&self, state: &mut BucketState, now: Timestamp, cost: u64, _taken_at: Timestamp) {
+        let BucketState { time, debt } = self.settled(state, now);
+        let debt = debt.saturating_sub(cost.saturating_mul(self.den));
+        *state = BucketState { time, debt };
+    }
+
+    fn restamp(&self, state: &mut BucketState, now: Timestamp) {
+        let settled = self.settled(state, now);
+        if settled.time < state.time {
+            *state = settled;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_of_one_third_loses_nothing_over_a_million_steps() {
+        let rate = Rate::per(Amount::ONE, Span::from_secs(3)).expect("a rate");
+        let bucket = TokenBucket::new(Amount::ONE, rate);
+        let mut state = BucketState::default();
+        let mut now = Timestamp::from_secs(1_000_000_000);
+        for _ in 0..1_000_000 {
+            assert_eq!(bucket.wait(&state, now, 1_000_000), Some(Span::ZERO));
+            bucket.charge(&mut state, now, 1_000_000);
+            assert_eq!(
+                bucket.wait(&state, now, 1_000_000),
+                Some(Span::from_secs(3))
+            );
+            let early = now + Span::from_nanos(2_999_999_999);
+            assert_eq!(
+                bucket.wait(&state, early, 1_000_000),
+                Some(Span::from_nanos(1))
+            );
+            now = now + Span::from_secs(3);
+        }
+    }
+}
