@@ -4,6 +4,7 @@ mod account;
 mod batch;
 mod entry;
 mod overflow;
+mod shard;
 mod sweep;
 mod table;
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use parking_lot::MutexGuard;
 
 use super::account::{MAX_PARTS, Wait};
-use super::table::{Held, Shard, Table};
+use super::shard::Shard;
+use super::table::{Held, Table};
 use crate::check::{Check, Mode};
 use crate::decision::Decision;
 use crate::time::{Span, Timestamp};

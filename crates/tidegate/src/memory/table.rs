@@ -3,14 +3,12 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry as Place;
 use parking_lot::{Mutex, MutexGuard};
 use siphasher::sip::SipHasher13;
 
 use super::account::{Account, MAX_PARTS};
-use super::entry::{Entry, Slots};
 use super::overflow::SharedStates;
+use super::shard::Shard;
 use super::{MemoryConfig, Overflow};
 use crate::amount::Cost;
 use crate::check::{Check, Mode};
@@ -26,43 +24,6 @@ const SHARDS_MAX: usize = 4096;
 /// How long a new key is told to wait under [`Overflow::Deny`] when nothing in its shard says when
 /// room comes.
 const NO_ROOM_WAIT: Span = Span::from_secs(1);
-
-/// The keys of one shard.
-#[derive(Debug)]
-pub(super) struct Shard {
-    entries: HashTable<Entry>,
-    /// No entry is back to full before this.
-    earliest: Timestamp,
-}
-
-impl Shard {
-    const EMPTY: Shard = Shard {
-        entries: HashTable::new(),
-        earliest: Timestamp::from_nanos(u64::MAX),
-    };
-
-    /// Drops what is back to full, gives memory back, and says how many were dropped.
-    fn sweep(&mut self, now: Timestamp) -> usize {
-        if self.earliest > now {
-            return 0;
-        }
-        let before = self.entries.len();
-        let mut earliest = Shard::EMPTY.earliest;
-        self.entries.retain(|entry| {
-            let keep = entry.full_at > now;
-            if keep {
-                earliest = earliest.min(entry.full_at);
-            }
-            keep
-        });
-        self.earliest = earliest;
-        if self.entries.capacity() > 4 * self.entries.len() {
-            self.entries
-                .shrink_to(self.entries.len() * 2, |entry| entry.hash);
-        }
-        before - self.entries.len()
-    }
-}
 
 /// Where the states of a key in the middle of a call came from, and where they go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,11 +146,8 @@ impl Table {
         now: Timestamp,
     ) -> Held<'a> {
         let policy = check.policy;
-        let (home, slots) = match shard.entries.find_mut(hash, |entry| entry.hash == hash) {
-            Some(entry) => {
-                let nothing = Slots::Many(Vec::new());
-                (Home::Table, std::mem::replace(&mut entry.slots, nothing))
-            }
+        let (home, slots) = match shard.take_out(hash) {
+            Some(slots) => (Home::Table, slots),
             // What a key used while the store was full is known only to the shared states.
             None => (Home::New, self.shared.least_used(hash, policy, now)),
         };
@@ -224,9 +182,7 @@ impl Table {
             Overflow::Deny | Overflow::Allow => Home::Nowhere,
         };
         if self.overflow == Overflow::Deny {
-            let wait = shard.earliest.since(now);
-            let known = !wait.is_zero() && shard.earliest != Shard::EMPTY.earliest;
-            held.account.no_room = Some(if known { wait } else { NO_ROOM_WAIT });
+            held.account.no_room = Some(shard.room_after(now).unwrap_or(NO_ROOM_WAIT));
         }
     }
 
@@ -294,8 +250,7 @@ impl Table {
     pub(super) fn reset(&self, check: &Check<'_>) {
         let hash = self.hash(check);
         let mut shard = self.lock(self.shard_of(hash));
-        if let Ok(entry) = shard.entries.find_entry(hash, |entry| entry.hash == hash) {
-            entry.remove();
+        if shard.remove(hash) {
             self.live.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -330,34 +285,5 @@ impl Table {
         let dropped = shard.sweep(now);
         self.live.fetch_sub(dropped, Ordering::Relaxed);
         dropped > 0 && self.reserve_free()
-    }
-}
-
-impl Shard {
-    /// Puts states back that were taken out; `full_at` is set when they were changed.
-    fn put_back(&mut self, hash: u64, slots: Slots, full_at: Option<Timestamp>) {
-        if let Some(entry) = self.entries.find_mut(hash, |entry| entry.hash == hash) {
-            entry.slots = slots;
-            entry.full_at = full_at.unwrap_or(entry.full_at);
-            self.earliest = self.earliest.min(entry.full_at);
-        }
-    }
-
-    fn insert(&mut self, hash: u64, slots: Slots, full_at: Timestamp) {
-        let entry = Entry {
-            hash,
-            full_at,
-            slots,
-        };
-        match self
-            .entries
-            .entry(hash, |entry| entry.hash == hash, |entry| entry.hash)
-        {
-            Place::Vacant(place) => {
-                place.insert(entry);
-            }
-            Place::Occupied(mut place) => *place.get_mut() = entry,
-        }
-        self.earliest = self.earliest.min(full_at);
     }
 }

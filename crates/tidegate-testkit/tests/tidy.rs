@@ -1,0 +1,355 @@
+//! The mechanical rules of the house: sizes, words, and which room may look into which.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a file that are not tests.
+const FILE_LINES: usize = 600;
+/// The most lines of a function.
+const FUNCTION_LINES: usize = 70;
+
+/// Which modules a module may name: everything to the right is below it. A module may name those
+/// of its own room.
+const ARROWS: &[(&str, &str, &[&str])] = &[
+    ("tidegate/src/time.rs", "crate::", &[]),
+    ("tidegate/src/amount", "crate::", &["amount", "time"]),
+    ("tidegate/src/name.rs", "crate::", &[]),
+    ("tidegate/src/key.rs", "crate::", &[]),
+    ("tidegate/src/clock.rs", "crate::", &["time"]),
+    ("tidegate/src/notation.rs", "crate::", &["amount", "time"]),
+    (
+        "tidegate/src/algorithm",
+        "crate::",
+        &["algorithm", "amount", "limit", "time"],
+    ),
+    (
+        "tidegate/src/limit.rs",
+        "crate::",
+        &["algorithm", "amount", "name", "notation", "time"],
+    ),
+    (
+        "tidegate/src/policy.rs",
+        "crate::",
+        &["algorithm", "limit", "name"],
+    ),
+    (
+        "tidegate/src/check.rs",
+        "crate::",
+        &["amount", "key", "policy"],
+    ),
+    ("tidegate/src/decision.rs", "crate::", &["amount", "time"]),
+    (
+        "tidegate/src/store.rs",
+        "crate::",
+        &["check", "decision", "time"],
+    ),
+    (
+        "tidegate/src/memory",
+        "crate::",
+        &[
+            "algorithm",
+            "amount",
+            "check",
+            "clock",
+            "decision",
+            "memory",
+            "policy",
+            "store",
+            "time",
+        ],
+    ),
+    (
+        "tidegate-server/src/face",
+        "crate::",
+        &[
+            "constants",
+            "face",
+            "proto",
+            "service",
+            "settings",
+            "shutdown",
+        ],
+    ),
+];
+
+/// Words that have no place below a face.
+const FACE_WORDS: &[&str] = &["StatusCode", "tonic::", "hyper::", "prost::"];
+
+/// Rooms below the faces.
+const BELOW_FACES: &[&str] = &[
+    "tidegate/src",
+    "tidegate-redis/src",
+    "tidegate-server/src/service.rs",
+    "tidegate-server/src/backend.rs",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the workspace")
+}
+
+/// Every file below `folder` with this ending, except what is built, generated or hidden.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let built = name == "target" || name.starts_with('.') || name == "generated";
+            match path.is_dir() {
+                true if !built => folders.push(path),
+                false if name.ends_with(ending) => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A source file by its place in the project.
+struct Source {
+    place: String,
+    text: String,
+}
+
+impl Source {
+    /// What stands before the test module, by line.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let code = self.text.split("#[cfg(test)]").next().unwrap_or_default();
+        code.lines().enumerate().map(|(at, line)| (at + 1, line))
+    }
+
+    /// Whether the whole file is tests.
+    fn is_test(&self) -> bool {
+        ["/tests/", "/benches/", "/examples/"]
+            .iter()
+            .any(|part| self.place.contains(part))
+            || self.place.starts_with("crates/tidegate-testkit/")
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = root();
+    let read = |path: PathBuf| Source {
+        place: path
+            .strip_prefix(&root)
+            .expect("inside")
+            .display()
+            .to_string(),
+        text: fs::read_to_string(&path).expect("a source file is text"),
+    };
+    files(&root.join("crates"), ".rs")
+        .into_iter()
+        .map(read)
+        .collect()
+}
+
+/// Fails with all that was found, if anything was.
+fn nothing(found: Vec<String>, rule: &str) {
+    assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn no_file_outgrows_its_room() {
+    let long = sources().into_iter().filter_map(|source| {
+        let lines = source.code().count();
+        (lines > FILE_LINES).then(|| format!("{}: {lines} lines", source.place))
+    });
+    nothing(
+        long.collect(),
+        "a file has at most 600 lines that are not tests",
+    );
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen() {
+    let mut found = Vec::new();
+    for source in sources() {
+        let mut open: Option<(usize, usize)> = None;
+        for (at, line) in source.text.lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            let head = line.trim_start();
+            let is_fn = [
+                "fn ",
+                "pub fn ",
+                "async fn ",
+                "pub async fn ",
+                "pub(crate) fn ",
+                "pub(super) fn ",
+                "const fn ",
+                "pub const fn ",
+            ]
+            .iter()
+            .any(|start| head.starts_with(start));
+            if is_fn && open.is_none() {
+                open = Some((at, indent));
+            }
+            if let Some((start, depth)) = open
+                && indent == depth
+                && (head.starts_with('}') || (at == start && head.ends_with('}')))
+            {
+                if at - start > FUNCTION_LINES {
+                    found.push(format!(
+                        "{}:{}: {} lines",
+                        source.place,
+                        start + 1,
+                        at - start
+                    ));
+                }
+                open = None;
+            }
+        }
+    }
+    nothing(found, "a function has at most 70 lines");
+}
+
+#[test]
+fn nothing_is_left_to_do_and_nothing_unwraps_without_a_reason() {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| !source.is_test()) {
+        for (at, line) in source.code() {
+            let code = line.trim_start();
+            let comment = code.starts_with("//");
+            let left = ["todo!(", "unimplemented!(", "dbg!("]
+                .iter()
+                .any(|word| code.contains(word));
+            let unwraps = code.contains(".unwrap()") && !comment;
+            if left && !comment || unwraps {
+                found.push(format!("{}:{at}: {code}", source.place));
+            }
+        }
+    }
+    nothing(found, "no todo!, dbg! or unwrap() outside tests");
+}
+
+#[test]
+fn modules_are_nouns_in_files_of_their_own() {
+    let banned = [
+        "mod.rs",
+        "utils.rs",
+        "util.rs",
+        "common.rs",
+        "types.rs",
+        "helpers.rs",
+        "misc.rs",
+    ];
+    let name = |place: &str| place.rsplit('/').next().unwrap_or_default().to_owned();
+    let found = sources()
+        .into_iter()
+        .filter(|source| banned.contains(&name(&source.place).as_str()));
+    nothing(
+        found.map(|source| source.place).collect(),
+        "foo.rs + foo/, never mod.rs, no utils",
+    );
+}
+
+#[test]
+fn rooms_look_only_downwards() {
+    let mut found = Vec::new();
+    for source in sources() {
+        let of_room = |(room, ..): &&(&str, &str, &[&str])| source.place.contains(*room);
+        let Some((_, prefix, below)) = ARROWS.iter().find(of_room) else {
+            continue;
+        };
+        for (at, line) in source
+            .code()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        {
+            for named in line.split(prefix).skip(1) {
+                let module: String = named
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
+                let is_module = module.starts_with(|c: char| c.is_ascii_lowercase());
+                if is_module && !below.contains(&module.as_str()) {
+                    found.push(format!("{}:{at}: names {module}", source.place));
+                }
+            }
+        }
+    }
+    nothing(found, "arrows between modules point down only");
+}
+
+#[test]
+fn nothing_below_a_face_knows_a_protocol() {
+    let mut found = Vec::new();
+    for source in sources() {
+        if !BELOW_FACES.iter().any(|room| source.place.contains(room)) {
+            continue;
+        }
+        for (at, line) in source
+            .code()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        {
+            if FACE_WORDS.iter().any(|word| line.contains(word)) {
+                found.push(format!("{}:{at}: {}", source.place, line.trim()));
+            }
+        }
+    }
+    nothing(found, "no status code, HTTP or protobuf type below face/");
+}
+
+#[test]
+fn the_library_stands_alone() {
+    let manifest =
+        fs::read_to_string(root().join("crates/tidegate/Cargo.toml")).expect("a manifest");
+    let dependencies = manifest
+        .split("[dev-dependencies]")
+        .next()
+        .unwrap_or_default();
+    for heavy in ["tokio", "hyper", "tonic", "redis", "serde", "prometheus"] {
+        assert!(
+            !dependencies.contains(heavy),
+            "tidegate must not depend on {heavy}"
+        );
+    }
+}
+
+#[test]
+fn documents_speak_of_the_project_alone() {
+    let root = root();
+    let mut found = Vec::new();
+    let registry = ["index.", "crates", ".io"].concat();
+    let hosts = [
+        registry.as_str(),
+        "static.crates",
+        "pypi.org",
+        "registry.npmjs",
+        "deb.debian",
+    ];
+    let words = [
+        "/work/",
+        "/root/",
+        "../shared",
+        "helper session",
+        "subagent",
+    ];
+    let texts = [
+        ".md", ".rs", ".toml", ".yaml", ".sh", ".proto", ".lua", ".py",
+    ];
+    for path in texts.iter().flat_map(|ending| files(&root, ending)) {
+        let place = path
+            .strip_prefix(&root)
+            .expect("inside")
+            .display()
+            .to_string();
+        if place.ends_with("tests/tidy.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("text");
+        let lines = text.lines().enumerate();
+        for (at, line) in lines {
+            if hosts.iter().chain(&words).any(|word| line.contains(word)) {
+                found.push(format!("{place}:{}: {}", at + 1, line.trim()));
+            }
+        }
+    }
+    nothing(
+        found,
+        "no registry host, no path of one machine, no word of how it was made",
+    );
+}
