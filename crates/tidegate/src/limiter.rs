@@ -7,8 +7,13 @@ use crate::decision::Decision;
 use crate::key::{Key, KeyError};
 use crate::memory::MemoryStore;
 use crate::policy::Policy;
+use crate::store::Store;
+use crate::time::Timestamp;
 
 /// A policy over a store, ready to be asked.
+///
+/// Over a [`MemoryStore`] every answer is at once and cannot fail; over any other [`Store`] use
+/// [`Limiter::check_async`].
 ///
 /// # Examples
 ///
@@ -49,12 +54,34 @@ impl<S> Limiter<S> {
     }
 }
 
+impl<S: Store> Limiter<S> {
+    /// Takes `cost` for `key` if every limit allows it, on a store that answers later.
+    ///
+    /// # Errors
+    ///
+    /// The future gives a [`StoreError`](crate::StoreError) when the store could not answer. A
+    /// denial is no error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tidegate::{Cost, Key, Limiter, Store, StoreError};
+    ///
+    /// async fn pass<S: Store>(limiter: &Limiter<S>, user: Key<'_>) -> Result<bool, StoreError> {
+    ///     Ok(limiter.check_async(user, Cost::ONE).await?.is_allowed())
+    /// }
+    /// ```
+    pub fn check_async(&self, key: Key<'_>, cost: Cost) -> S::Take {
+        self.store.take(&[Check::take(key, &self.policy, cost)])
+    }
+}
+
 impl<C: Clock> Limiter<MemoryStore<C>> {
     /// Takes one unit for `key` if every limit allows it.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    /// [`KeyError`] when the key is not 1 to 1024 bytes. A denial is no error.
     pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, KeyError> {
         self.check_cost(key, Cost::ONE)
     }
@@ -67,5 +94,68 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     pub fn check_cost(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
         let key = Key::new(key.as_ref())?;
         Ok(self.store.take_one(&Check::take(key, &self.policy, cost)))
+    }
+
+    /// Says what `cost` would get for `key`, and takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    pub fn peek(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
+        let key = Key::new(key.as_ref())?;
+        Ok(self.store.take_one(&Check::peek(key, &self.policy, cost)))
+    }
+
+    /// Charges `cost` to `key` whatever is left, down to one full limit below zero: for costs known
+    /// only afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+    ///
+    /// let policy = Policy::new("bytes", [Limit::quota("sent", "100/minute")?])?;
+    /// let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// limiter.debit("alice", Amount::from_units(150))?;
+    /// assert!(!limiter.check("alice")?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn debit(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
+        let key = Key::new(key.as_ref())?;
+        Ok(self.store.take_one(&Check::debit(key, &self.policy, cost)))
+    }
+
+    /// Gives `key` back the `cost` it took at `taken_at`: never above full, and nothing when the
+    /// window it was taken in is over.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    pub fn refund(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: Cost,
+        taken_at: Timestamp,
+    ) -> Result<(), KeyError> {
+        let key = Key::new(key.as_ref())?;
+        self.store
+            .refund(&[Check::take(key, &self.policy, cost)], taken_at);
+        Ok(())
+    }
+
+    /// Forgets what `key` has used.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    pub fn reset(&self, key: impl AsRef<[u8]>) -> Result<(), KeyError> {
+        let key = Key::new(key.as_ref())?;
+        self.store
+            .reset(&[Check::take(key, &self.policy, Cost::ZERO)]);
+        Ok(())
     }
 }

@@ -77,8 +77,13 @@ impl Shard {
 
     /// Forgets a key, and says whether it was there.
     pub(super) fn remove(&mut self, hash: u64) -> bool {
-        let found = self.entries.find_entry(hash, |entry| entry.hash == hash);
-        found.map(|entry| entry.remove()).is_ok()
+        match self.entries.find_entry(hash, |entry| entry.hash == hash) {
+            Ok(entry) => {
+                entry.remove();
+                true
+            }
+            Err(_) => false,
+        }
     }
 
     /// The time until something here may be back to full, if it is known.
