@@ -1,1 +1,14 @@
-//! tidegate-testkit
+//! What holds every Tidegate store to one truth.
+//!
+//! [`oracle`] is a slow, exact model of every algorithm; [`suite`] is the list of behaviours that
+//! any store must show; [`vectors`] replays facts taken from other limiters' tests and documents.
+//! A store joins by implementing [`Rig`]: the store itself and a clock that the test can set.
+
+pub mod oracle;
+pub mod scenario;
+pub mod suite;
+pub mod vectors;
+
+mod rig;
+
+pub use rig::{MemoryRig, Rig, block_on_ready};
