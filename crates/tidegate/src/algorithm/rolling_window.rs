@@ -148,6 +148,13 @@ impl Step for RollingWindow {
     }
 
     fn refund(&self, log: &mut Log, now: Timestamp, cost: u64, taken_at: Timestamp) {
+        // What is over is dropped, and then nothing is written, so that a store which has forgotten
+        // the key already answers the same.
+        let mut counted = self.counted(log, self.at(log, now));
+        if counted.next().is_none_or(|oldest| oldest.time > taken_at) {
+            return;
+        }
+        drop(counted);
         self.settle(log, now);
         // The newest entry no later than the taking: a late reading was written under a slightly
         // later time, and then an older entry stands in for it, which frees no more than was taken.

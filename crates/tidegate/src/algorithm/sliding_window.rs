@@ -167,6 +167,8 @@ impl Step for SlidingWindow {
             settled.current = settled.current.saturating_sub(cost);
         } else if taken_at >= settled.start - self.window {
             settled.previous = settled.previous.saturating_sub(cost);
+        } else {
+            return;
         }
         *state = settled;
     }

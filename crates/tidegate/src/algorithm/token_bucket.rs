@@ -98,8 +98,11 @@ impl Step for TokenBucket {
 
     fn refund(&self, state: &mut BucketState, now: Timestamp, cost: u64, _taken_at: Timestamp) {
         let BucketState { time, debt } = self.settled(state, now);
-        let debt = debt.saturating_sub(cost.saturating_mul(self.den));
-        *state = BucketState { time, debt };
+        *state = match debt.saturating_sub(cost.saturating_mul(self.den)) {
+            // Full means the same as absent, so it keeps no time that a late clock could meet.
+            0 => BucketState::default(),
+            debt => BucketState { time, debt },
+        };
     }
 
     fn restamp(&self, state: &mut BucketState, now: Timestamp) {
