@@ -90,15 +90,15 @@ impl Oracle {
         Verdict::many(self.at(self.ticks(now)), decisions)
     }
 
-    /// Gives back, as [`tidegate::Store::refund`] does at `now`.
+    /// Gives back, as [`tidegate::Store::refund`] does at `now`; a spacing stays, since the request was
+    /// made.
     pub fn refund(&mut self, now: Timestamp, checks: &[Check<'_>], taken_at: Timestamp) {
         let (now, taken_at) = (self.ticks(now), self.ticks(taken_at));
         for check in checks {
             for limit in check.policy.limits() {
-                for mut meter in self.meters(check, limit) {
-                    meter.counter.settle(now);
-                    let cost = meter.price(check.cost);
-                    meter.counter.refund(&cost, taken_at);
+                let mut meter = self.meters(check, limit).swap_remove(0);
+                meter.counter.settle(now);
+                if meter.counter.refund(&exact(check.cost), taken_at) {
                     self.kept.insert(meter.place, meter.counter);
                 }
             }
@@ -286,7 +286,8 @@ impl Answer {
 
 /// Exceeds before denials; of those the longest wait; else the least share; ties to the first.
 fn governing(decisions: &[Decision]) -> Decision {
-    let share = |d: &Decision| exact(d.remaining) / exact(d.limit).max(exact(Amount::from_micros(1)));
+    let share =
+        |d: &Decision| exact(d.remaining) / exact(d.limit).max(exact(Amount::from_micros(1)));
     let having = |outcome| decisions.iter().filter(move |d| d.outcome == outcome);
     let least = |outcome| having(outcome).min_by_key(|d| share(d)).copied();
     let longest = having(Outcome::Deny)

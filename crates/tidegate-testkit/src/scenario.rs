@@ -1,5 +1,6 @@
 //! Random requests at random times, played on a store and on the model side by side.
 
+use std::fmt;
 use std::ops::Range;
 
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ const START: Timestamp = Timestamp::from_secs(20_000 * 86_400);
 const END: Timestamp = Timestamp::from_nanos(7_258_000_000_000_000_000);
 
 /// Two policies and a list of moves.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scenario {
     policies: Vec<Policy>,
     moves: Vec<(Pause, Ask)>,
@@ -119,7 +120,12 @@ impl Algorithmic {
 }
 
 /// The bucket nearest to these numbers that is within the domain.
-fn bucket(name: &str, max: Amount, count: Amount, period: Span) -> Result<Limit, tidegate::LimitError> {
+fn bucket(
+    name: &str,
+    max: Amount,
+    count: Amount,
+    period: Span,
+) -> Result<Limit, tidegate::LimitError> {
     let rate = Rate::per(count, period).and_then(|rate| rate.nearest_for(max));
     let plain = Rate::per(Amount::ONE, Span::from_secs(1)).expect("one a second");
     Limit::token_bucket(name, max, rate.unwrap_or(plain))
@@ -206,6 +212,27 @@ fn question() -> impl Strategy<Value = Question> {
     })
 }
 
+impl fmt::Debug for Scenario {
+    /// Shows the numbers of the limits, one limit and one move a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for policy in &self.policies {
+            for limit in policy.limits() {
+                let (numbers, spacing) = (limit.algorithm(), limit.min_interval());
+                writeln!(
+                    f,
+                    "{}/{}: {numbers:?} {spacing:?}",
+                    policy.name(),
+                    limit.name()
+                )?;
+            }
+        }
+        for (pause, ask) in &self.moves {
+            writeln!(f, "{pause:?} {ask:?}")?;
+        }
+        Ok(())
+    }
+}
+
 impl Scenario {
     /// Plays every move on the store and on the model; `namespace` keeps the keys apart from those
     /// of other scenarios on the same store.
@@ -247,7 +274,10 @@ impl<R: Rig> Stage<'_, R> {
         let ticks = |count: u64| Span::from_nanos(count * tick.as_nanos());
         let whole = |nanos: u64| ticks(nanos / tick.as_nanos());
         let window = policy.limits()[0].algorithm().window();
-        let last = self.last.as_ref().map(|v| (v.at(), v.decisions()[v.governing()]));
+        let last = self
+            .last
+            .as_ref()
+            .map(|v| (v.at(), v.decisions()[v.governing()]));
         let moved = match (pause, last) {
             (Pause::Tick, _) => self.now + tick,
             (Pause::Forward(nanos), _) => self.now + whole(nanos),
@@ -300,7 +330,7 @@ impl<R: Rig> Stage<'_, R> {
         let got = self.rig.block_on(got).map_err(|error| error.to_string())?;
         if (got.at(), got.decisions()) != (want.at(), want.decisions()) {
             return Err(format!(
-                "{} of {checks:#?}\nthe store says {got:#?}\nthe model says {want:#?}",
+                "{} {asked:?}\nthe store says {got:#?}\nthe model says {want:#?}",
                 if all { "take" } else { "take_each" },
             ));
         }
@@ -319,7 +349,9 @@ impl<R: Rig> Stage<'_, R> {
         let keys = self.keys.clone();
         let checks = checks(&asked, &keys, policies)?;
         self.oracle.refund(self.now, &checks, taken_at);
-        let done = self.rig.block_on(self.rig.store().refund(&checks, taken_at));
+        let done = self
+            .rig
+            .block_on(self.rig.store().refund(&checks, taken_at));
         done.map_err(|error| error.to_string())
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tidegate_testkit::{MemoryRig, scenario};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// P53: any limits, costs, modes and times, also with the clock set back.
     #[test]

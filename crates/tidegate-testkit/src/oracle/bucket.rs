@@ -42,7 +42,8 @@ impl Count for Bucket {
     }
 
     fn advance(&mut self, at: Ticks) {
-        let risen = &self.level + self.income(at - self.time);
+        // A full bucket may have a time that a clock set back has not reached yet.
+        let risen = &self.level + self.income((at - self.time).max(0));
         self.level = risen.min(self.capacity.clone());
         self.time = at;
     }
@@ -56,7 +57,8 @@ impl Count for Bucket {
         self.level = (&self.level - cost).max(lowest);
     }
 
-    fn refund(&mut self, cost: &Exact, _taken_at: Ticks) {
+    fn refund(&mut self, cost: &Exact, _taken_at: Ticks) -> bool {
         self.level = (&self.level + cost).min(self.capacity.clone());
+        true
     }
 }

@@ -24,8 +24,8 @@ pub(super) trait Count {
     fn used(&self, at: Ticks) -> Exact;
     /// Adds a cost, up to one full limit below zero.
     fn charge(&mut self, cost: &Exact, at: Ticks);
-    /// Takes a cost out again that was charged at `taken_at`.
-    fn refund(&mut self, cost: &Exact, taken_at: Ticks);
+    /// Takes a cost out again that was charged at `taken_at`; says whether that still counted.
+    fn refund(&mut self, cost: &Exact, taken_at: Ticks) -> bool;
 }
 
 /// Any of the counters.
@@ -108,8 +108,8 @@ impl Counter {
         self.count_mut().charge(cost, at);
     }
 
-    pub(super) fn refund(&mut self, cost: &Exact, taken_at: Ticks) {
-        self.count_mut().refund(cost, taken_at);
+    pub(super) fn refund(&mut self, cost: &Exact, taken_at: Ticks) -> bool {
+        self.count_mut().refund(cost, taken_at)
     }
 
     fn count(&self) -> &dyn Count {

@@ -57,9 +57,11 @@ impl Count for Fixed {
         self.used = (&self.used + cost).min(most);
     }
 
-    fn refund(&mut self, cost: &Exact, taken_at: Ticks) {
-        if taken_at >= self.start {
+    fn refund(&mut self, cost: &Exact, taken_at: Ticks) -> bool {
+        let counts = taken_at >= self.start;
+        if counts {
             self.used = (&self.used - cost).max(Exact::zero());
         }
+        counts
     }
 }

@@ -62,11 +62,13 @@ impl Count for Rolling {
         }
     }
 
-    fn refund(&mut self, cost: &Exact, taken_at: Ticks) {
+    fn refund(&mut self, cost: &Exact, taken_at: Ticks) -> bool {
         let taken = self.log.iter_mut().rev().find(|(at, _)| *at <= taken_at);
-        if let Some((_, amount)) = taken {
-            *amount = (&*amount - cost).max(Exact::zero());
-        }
+        let Some((_, amount)) = taken else {
+            return false;
+        };
+        *amount = (&*amount - cost).max(Exact::zero());
         self.log.retain(|(_, amount)| !amount.is_zero());
+        true
     }
 }

@@ -32,8 +32,9 @@ impl Sliding {
         (&self.previous * left).floor()
     }
 
+    /// Whether this counts for nothing, even where the previous window has not begun to fade.
     fn is_empty(&self) -> bool {
-        self.previous.is_zero() && self.current.is_zero()
+        self.previous.floor().is_zero() && self.current.is_zero()
     }
 }
 
@@ -51,16 +52,19 @@ impl Count for Sliding {
     }
 
     fn advance(&mut self, at: Ticks) {
-        if at >= self.start + 2 * self.window {
-            self.current = Exact::zero();
-            self.previous = Exact::zero();
-        } else if at >= self.start + self.window {
-            self.previous = std::mem::replace(&mut self.current, Exact::zero());
-            self.start += self.window;
+        if self.newest().is_some() && at < self.start + 2 * self.window {
+            if at >= self.start + self.window {
+                self.previous = std::mem::replace(&mut self.current, Exact::zero());
+                self.start += self.window;
+            }
+            if !self.used(at).is_zero() {
+                return;
+            }
         }
-        if self.is_empty() {
-            self.start = at - at.rem_euclid(self.window);
-        }
+        // Full is the same as never asked: the window is the one that the clock is in.
+        self.previous = Exact::zero();
+        self.current = Exact::zero();
+        self.start = at - at.rem_euclid(self.window);
     }
 
     fn used(&self, at: Ticks) -> Exact {
@@ -69,15 +73,20 @@ impl Count for Sliding {
 
     fn charge(&mut self, cost: &Exact, at: Ticks) {
         let most = &self.max + &self.max - self.fading(at);
-        self.current = (&self.current + cost).min(most);
+        // After a step back more may count than that; a charge never makes it less.
+        let charged = (&self.current + cost).min(most);
+        self.current = charged.max(self.current.clone());
     }
 
-    fn refund(&mut self, cost: &Exact, taken_at: Ticks) {
+    fn refund(&mut self, cost: &Exact, taken_at: Ticks) -> bool {
         let less = |count: &Exact| (count - cost).max(Exact::zero());
         if taken_at >= self.start {
             self.current = less(&self.current);
         } else if taken_at >= self.start - self.window {
             self.previous = less(&self.previous);
+        } else {
+            return false;
         }
+        true
     }
 }

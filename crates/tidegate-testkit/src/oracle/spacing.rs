@@ -48,5 +48,7 @@ impl Count for Spacing {
     }
 
     /// Giving units back does not undo that the request was made.
-    fn refund(&mut self, _cost: &Exact, _taken_at: Ticks) {}
+    fn refund(&mut self, _cost: &Exact, _taken_at: Ticks) -> bool {
+        false
+    }
 }

@@ -30,8 +30,15 @@ fn step_back_never_locks_out_longer_than_a_refill<R: Rig>(stage: &Stage<'_, R>) 
             let outcomes = stage.takes(policy, &key, 5);
             assert_eq!(outcomes, "AADDD", "{policy:?}");
             let denied = stage.take(policy, &key, "1");
-            let longest = if policy.name().as_str() == "sliding" { refill + refill } else { refill };
-            assert!(denied.retry_after.is_some_and(|wait| wait <= longest), "{denied:?}");
+            let longest = if policy.name().as_str() == "sliding" {
+                refill + refill
+            } else {
+                refill
+            };
+            assert!(
+                denied.retry_after.is_some_and(|wait| wait <= longest),
+                "{denied:?}"
+            );
             now = now + longest;
             stage.at(now);
             assert!(stage.take(policy, &key, "1").is_allowed(), "{policy:?}");

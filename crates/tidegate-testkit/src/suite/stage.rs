@@ -2,8 +2,7 @@
 //! nobody else uses.
 
 use tidegate::{
-    Check, Cost, Decision, Key, Limit, Mode, Outcome, Policy, Rate, Span, Store,
-    Timestamp, Verdict,
+    Check, Cost, Decision, Key, Limit, Mode, Outcome, Policy, Rate, Span, Store, Timestamp, Verdict,
 };
 
 use crate::rig::Rig;
@@ -12,7 +11,7 @@ use crate::rig::Rig;
 const ZERO: Timestamp = Timestamp::from_secs(1_796_169_600);
 
 /// A store, and the name of the claim that is played on it.
-pub struct Stage<'a, R> {
+pub(super) struct Stage<'a, R> {
     rig: &'a R,
     name: &'static str,
 }
@@ -88,7 +87,9 @@ impl<'a, R: Rig> Stage<'a, R> {
     /// Gives back what was taken so long after zero.
     pub(super) fn refund(&self, policy: &Policy, key: &str, cost: &str, taken: Span) {
         self.with_checks(&[(policy, key, cost, Mode::Take)], |checks| {
-            let done = self.rig.block_on(self.rig.store().refund(checks, ZERO + taken));
+            let done = self
+                .rig
+                .block_on(self.rig.store().refund(checks, ZERO + taken));
             done.expect("the store answers");
         });
     }

@@ -32,38 +32,35 @@ impl SlidingWindow {
 
     /// The state in the window that stands at the instant from which it counts, and that instant.
     ///
-    /// When the clock stepped back, the current window begins anew where the clock is.
+    /// When the clock stepped back, the current window begins anew where the clock is. A state that
+    /// counts for nothing equals none, whose window is the one that the clock is in.
     fn settled(&self, state: &SlidingState, now: Timestamp) -> (SlidingState, Timestamp) {
-        let empty = state.previous == 0 && state.current == 0;
-        if empty || now >= state.start + self.window + self.window {
-            let start = now.floor_to(self.window);
-            return (
-                SlidingState {
-                    start,
-                    previous: 0,
-                    current: 0,
-                },
-                now,
-            );
-        }
         let at = count_from(now, state.start, self.window);
-        if at >= state.start + self.window {
-            let start = state.start + self.window;
-            return (
-                SlidingState {
-                    start,
-                    previous: state.current,
-                    current: 0,
-                },
-                at,
-            );
-        }
-        (
+        let ended = state.start + self.window;
+        let settled = if at < ended {
             SlidingState {
                 start: state.start.min(at),
                 ..*state
+            }
+        } else if at < ended + self.window {
+            SlidingState {
+                start: ended,
+                previous: state.current,
+                current: 0,
+            }
+        } else {
+            SlidingState::default()
+        };
+        if settled.current > 0 || (settled.previous > 0 && self.weighed(&settled, at) > 0) {
+            return (settled, at);
+        }
+        let start = now.floor_to(self.window);
+        (
+            SlidingState {
+                start,
+                ..SlidingState::default()
             },
-            at,
+            now,
         )
     }
 

@@ -1,0 +1,112 @@
+//! Threads that race for one key, or for many: never one too many, never one too few.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use tidegate::{
+    Amount, Check, Cost, Key, Limit, ManualClock, MemoryConfig, MemoryStore, Policy, Rate, Span,
+    Timestamp,
+};
+
+/// Noon of a day, so that no window ends during a test.
+const NOON: Timestamp = Timestamp::from_secs(20_000 * 86_400 + 43_200);
+const DAY: Span = Span::from_secs(86_400);
+
+fn store() -> MemoryStore<ManualClock> {
+    MemoryStore::with_clock(MemoryConfig::default(), ManualClock::new(NOON))
+}
+
+/// One limit of every algorithm: so much a day.
+fn every_algorithm(max: Amount) -> [Policy; 5] {
+    let rate = Rate::per(max, DAY).expect("a rate");
+    [
+        Limit::token_bucket("bucket", max, rate),
+        Limit::fixed_window("fixed", max, DAY),
+        Limit::fixed_window_from_first("first", max, DAY),
+        Limit::rolling_window("rolling", max, DAY),
+        Limit::sliding_window("sliding", max, DAY),
+    ]
+    .map(|limit| Policy::new("race", [limit.expect("a limit")]).expect("a policy"))
+}
+
+/// How many pass when so many threads, released together, each run `work` to count what it got.
+fn race(threads: usize, work: impl Fn() -> usize + Sync) -> usize {
+    let (passed, gate) = (AtomicUsize::new(0), Barrier::new(threads));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                gate.wait();
+                passed.fetch_add(work(), Ordering::Relaxed);
+            });
+        }
+    });
+    passed.into_inner()
+}
+
+/// P10: the key is made by the race itself; of 10,048 requests exactly 1000 pass, every time.
+fn exactly_a_thousand_pass(limit: Result<Limit, tidegate::LimitError>) {
+    let policy = Policy::new("race", [limit.expect("a limit")]).expect("a policy");
+    for _ in 0..20 {
+        let store = store();
+        let check = Check::take(Key::new("hot").expect("a key"), &policy, Cost::ONE);
+        let passed = race(64, || {
+            let passes = |_: &usize| store.take_one(&check).is_allowed();
+            (0..157).filter(passes).count()
+        });
+        assert_eq!(passed, 1_000);
+    }
+}
+
+/// P10.
+#[test]
+fn sixty_four_threads_get_exactly_a_fixed_window() {
+    exactly_a_thousand_pass(Limit::fixed_window("day", Amount::from_units(1_000), DAY));
+}
+
+/// P10.
+#[test]
+fn sixty_four_threads_get_exactly_a_rolling_window() {
+    exactly_a_thousand_pass(Limit::rolling_window("day", Amount::from_units(1_000), DAY));
+}
+
+/// P85: four threads ask each of 10,000 fresh keys once; each key passes exactly one of them.
+#[test]
+fn fresh_keys_of_limit_one_pass_exactly_once() {
+    let keys: Vec<String> = (0..10_000).map(|n| format!("key-{n}")).collect();
+    for policy in every_algorithm(Amount::ONE) {
+        let store = store();
+        let passed = race(4, || {
+            let passes = |key: &&String| {
+                let key = Key::new(key.as_str()).expect("a key");
+                store
+                    .take_one(&Check::take(key, &policy, Cost::ONE))
+                    .is_allowed()
+            };
+            keys.iter().filter(passes).count()
+        });
+        assert_eq!(passed, 10_000, "{policy:?}");
+    }
+}
+
+/// P13 under a race: two keys in one request, in either order, stay equally charged.
+#[test]
+fn racing_batches_take_all_or_nothing() {
+    for policy in every_algorithm(Amount::from_units(500)) {
+        let store = store();
+        let check = |name| Check::take(Key::new(name).expect("a key"), &policy, Cost::ONE);
+        let (ab, ba) = ([check("a"), check("b")], [check("b"), check("a")]);
+        let passed = race(8, || {
+            let passes = |n: &usize| {
+                let batch = if n.is_multiple_of(2) { &ab } else { &ba };
+                store.take(batch).is_allowed()
+            };
+            (0..100).filter(passes).count()
+        });
+        assert_eq!(passed, 500, "{policy:?}");
+        for name in ["a", "b"] {
+            let look = Check::peek(Key::new(name).expect("a key"), &policy, Cost::ZERO);
+            assert_eq!(store.take_one(&look).remaining, Amount::ZERO, "{policy:?}");
+        }
+    }
+}
