@@ -104,6 +104,21 @@ impl SharedStates {
         }
     }
 
+    /// Stamps those of a key's states anew that the clock stepped back behind.
+    pub(super) fn restamp(&self, hash: u64, policy: &Policy, now: Timestamp) {
+        if self.full_at.load(Ordering::Acquire) <= now.as_nanos() {
+            return;
+        }
+        let mut by_part = self.by_part.lock();
+        for part in policy.parts() {
+            if let Some(states) = by_part.get_mut(&(policy.space(), part.slot)) {
+                for place in self.places(hash) {
+                    part.rule.restamp(&mut states[place], now);
+                }
+            }
+        }
+    }
+
     /// The places of a key's states, in ascending order.
     fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let mask = self.count - 1;

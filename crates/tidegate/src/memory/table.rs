@@ -197,8 +197,17 @@ impl Table {
         match check.mode {
             Mode::Debit => self.charge(held, check.cost, now),
             Mode::Take if passes => self.charge(held, check.cost, now),
-            Mode::Take if !check.cost.is_zero() => held.account.restamp(now),
+            Mode::Take if !check.cost.is_zero() => self.restamp(held, now),
             Mode::Take | Mode::Peek => {}
+        }
+    }
+
+    /// Stamps the account's states anew that the clock stepped back behind, and those that a key
+    /// without a place in the table came from.
+    fn restamp(&self, held: &mut Held<'_>, now: Timestamp) {
+        held.account.restamp(now);
+        if held.home != Home::Table {
+            self.shared.restamp(held.hash, held.account.policy, now);
         }
     }
 
