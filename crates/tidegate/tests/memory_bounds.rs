@@ -33,6 +33,13 @@ impl Flooded {
         }
     }
 
+    /// Takes one unit for each of so many keys.
+    fn fill(&self, keys: usize) {
+        for n in 0..keys {
+            self.take(&format!("fill-{n}"));
+        }
+    }
+
     fn take(&self, key: &str) -> Decision {
         let key = Key::new(key).expect("a key");
         self.store
@@ -105,7 +112,7 @@ fn overflow_stance_decides_for_new_keys() {
         for max_keys in [1, 10_000] {
             for limit in every_algorithm(1) {
                 let flooded = Flooded::new(max_keys, overflow, limit);
-                (0..max_keys).for_each(|n| drop(flooded.take(&format!("flood-{n}"))));
+                flooded.fill(max_keys);
                 let got = [0; 3].map(|_| flooded.take("new").is_allowed());
                 assert_eq!(got, expected, "{overflow:?} of {:?}", flooded.policy);
                 assert_eq!(flooded.store.len(), max_keys);
@@ -119,7 +126,7 @@ fn overflow_stance_decides_for_new_keys() {
 fn keys_back_to_full_are_dropped() {
     for limit in every_algorithm(5) {
         let flooded = Flooded::new(100_000, Overflow::Shared, limit);
-        (0..20_000).for_each(|n| drop(flooded.take(&format!("key-{n}"))));
+        flooded.fill(20_000);
         assert_eq!(flooded.store.len(), 20_000);
         flooded.store.sweep();
         assert_eq!(flooded.store.len(), 20_000, "{:?}", flooded.policy);
@@ -147,6 +154,23 @@ fn room_that_comes_back_is_used_again() {
     assert!(flooded.take("second").is_allowed());
     assert!(!flooded.take("second").is_allowed());
     assert_eq!(flooded.store.len(), 1);
+}
+
+/// P38: a clock that steps back while a key is in the shared states does not lock it out for longer
+/// than elsewhere.
+#[test]
+fn step_back_does_not_lock_out_of_the_shared_states() {
+    for limit in every_algorithm(1) {
+        let flooded = Flooded::new(1, Overflow::Shared, limit);
+        flooded.clock.advance(Span::from_secs(86_400));
+        flooded.fill(1);
+        assert!(flooded.take("shared").is_allowed());
+        flooded.clock.set(START);
+        assert!(!flooded.take("shared").is_allowed());
+        // Two windows are what a sliding window takes to be full.
+        flooded.clock.advance(Span::from_secs(7_200));
+        assert!(flooded.take("shared").is_allowed(), "{:?}", flooded.policy);
+    }
 }
 
 proptest! {
