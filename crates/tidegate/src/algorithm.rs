@@ -43,6 +43,12 @@ pub(crate) trait Step {
     /// Takes `cost`, down to one full limit below zero.
     fn charge(&self, state: &mut Self::State, now: Timestamp, cost: u64);
 
+    /// Takes `cost` from a state that many keys share: what each of them used must count for at least
+    /// as long as it would in a state of its own, whatever the others use.
+    fn charge_shared(&self, state: &mut Self::State, now: Timestamp, cost: u64) {
+        self.charge(state, now, cost);
+    }
+
     /// Gives back what was taken at `taken_at`, never above full; nothing when its window is over.
     fn refund(&self, state: &mut Self::State, now: Timestamp, cost: u64, taken_at: Timestamp);
 
@@ -158,6 +164,11 @@ impl Rule {
     /// See [`Step::charge`].
     pub(crate) fn charge(&self, state: &mut State, now: Timestamp, cost: u64) {
         on!(self, state, step, inner => step.charge(inner, now, cost));
+    }
+
+    /// See [`Step::charge_shared`].
+    pub(crate) fn charge_shared(&self, state: &mut State, now: Timestamp, cost: u64) {
+        on!(self, state, step, inner => step.charge_shared(inner, now, cost));
     }
 
     /// See [`Step::refund`].

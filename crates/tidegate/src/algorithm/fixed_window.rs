@@ -95,6 +95,15 @@ impl Step for FixedWindow {
         };
     }
 
+    /// A window that began with one key's request would end too early for another: it begins anew with
+    /// each charge, and keeps its count.
+    fn charge_shared(&self, state: &mut WindowState, now: Timestamp, cost: u64) {
+        self.charge(state, now, cost);
+        if self.align == Align::FirstRequest {
+            state.start = state.start.max(now);
+        }
+    }
+
     fn refund(&self, state: &mut WindowState, now: Timestamp, cost: u64, taken_at: Timestamp) {
         let WindowState { start, used } = self.settled(state, now);
         if taken_at >= start {

@@ -43,6 +43,20 @@ impl Log {
         }
     }
 
+    /// Takes `amount`, which is no more than the sum, from the oldest entries.
+    fn drop_oldest(&mut self, amount: u64) {
+        self.sum -= amount;
+        let mut left = amount;
+        while let Some(oldest) = self.entries.front_mut() {
+            if oldest.amount > left {
+                oldest.amount -= left;
+                break;
+            }
+            left -= oldest.amount;
+            self.entries.pop_front();
+        }
+    }
+
     /// Stamps everything later than `now` with `now`.
     fn pull_back(&mut self, now: Timestamp) {
         let mut pulled = 0;
@@ -142,6 +156,16 @@ impl Step for RollingWindow {
     fn charge(&self, log: &mut Log, now: Timestamp, cost: u64) {
         let at = self.settle(log, now);
         let amount = cost.min((2 * self.max).saturating_sub(log.sum));
+        if amount > 0 {
+            log.add(at, amount);
+        }
+    }
+
+    /// Where there is no room for a charge, older entries make it: their keys then count for longer.
+    fn charge_shared(&self, log: &mut Log, now: Timestamp, cost: u64) {
+        let at = self.settle(log, now);
+        let amount = cost.min(2 * self.max);
+        log.drop_oldest((log.sum + amount).saturating_sub(2 * self.max));
         if amount > 0 {
             log.add(at, amount);
         }

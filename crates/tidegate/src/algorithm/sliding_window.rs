@@ -158,6 +158,15 @@ impl Step for SlidingWindow {
         };
     }
 
+    /// The previous window's count fades, so it must not take the room of what is charged now.
+    fn charge_shared(&self, state: &mut SlidingState, now: Timestamp, cost: u64) {
+        let (settled, _) = self.settled(state, now);
+        *state = SlidingState {
+            current: settled.current.saturating_add(cost).min(2 * self.max),
+            ..settled
+        };
+    }
+
     fn refund(&self, state: &mut SlidingState, now: Timestamp, cost: u64, taken_at: Timestamp) {
         let (mut settled, _) = self.settled(state, now);
         if taken_at >= settled.start {

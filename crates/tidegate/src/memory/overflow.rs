@@ -96,7 +96,7 @@ impl SharedStates {
                 .filter(|place| charged.replace(*place) != Some(*place))
             {
                 let state = &mut states[place];
-                part.rule.charge(state, now, cost.as_micros());
+                part.rule.charge_shared(state, now, cost.as_micros());
                 let full_at = now + part.rule.reset_after(state, now);
                 self.full_at
                     .fetch_max(full_at.as_nanos(), Ordering::Release);
