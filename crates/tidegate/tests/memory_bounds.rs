@@ -173,6 +173,33 @@ fn step_back_does_not_lock_out_of_the_shared_states() {
     }
 }
 
+/// P54: a flood that charges the shared states far beyond the limit does not push out what a single
+/// key has used: each of 4000 keys gets one an hour.
+#[test]
+fn flood_in_the_shared_states_does_not_refill_a_key() {
+    for limit in every_algorithm(1) {
+        let flooded = Flooded::new(1, Overflow::Shared, limit);
+        let mut alone = Oracle::new(Span::from_nanos(1));
+        for round in 0..4_u64 {
+            for n in 0..4_000_u64 {
+                let now = START + Span::from_millis(round * 1_700_000 + n * 400);
+                flooded.clock.set(now);
+                let name = format!("key-{n}");
+                let check =
+                    Check::take(Key::new(&name).expect("a key"), &flooded.policy, Cost::ONE);
+                if flooded.store.take_one(&check).is_allowed() {
+                    let could = alone.take(now, &[check]);
+                    assert!(
+                        could.is_allowed(),
+                        "{name} in round {round}: {:?}",
+                        flooded.policy
+                    );
+                }
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
