@@ -1,7 +1,7 @@
 //! The model itself shows every behaviour and agrees with every vector, at the ticks of both stores.
 
 use std::future::{Future, Ready, ready};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use tidegate::{Check, Clock, ManualClock, Span, Store, StoreError, Timestamp, Verdict};
 use tidegate_testkit::oracle::Oracle;
@@ -18,10 +18,7 @@ impl Model {
         &self,
         ask: impl FnOnce(&mut Oracle, Timestamp) -> T,
     ) -> Ready<Result<T, StoreError>> {
-        let mut oracle = self
-            .oracle
-            .lock()
-            .unwrap_or_else(|failed| failed.into_inner());
+        let mut oracle = self.oracle.lock().unwrap_or_else(PoisonError::into_inner);
         ready(Ok(ask(&mut oracle, self.clock.now())))
     }
 }

@@ -110,3 +110,32 @@ fn racing_batches_take_all_or_nothing() {
         }
     }
 }
+
+/// P85 with the table full: four threads ask each of 4000 keys; none passes twice, and the bound on
+/// keys holds all the while.
+#[test]
+fn racing_keys_in_the_shared_states_pass_at_most_once() {
+    let keys: Vec<String> = (0..4_000).map(|n| format!("key-{n}")).collect();
+    for policy in every_algorithm(Amount::ONE) {
+        let config = MemoryConfig {
+            max_keys: 100,
+            ..MemoryConfig::default()
+        };
+        let store = MemoryStore::with_clock(config, ManualClock::new(NOON));
+        let passes: Vec<AtomicUsize> = keys.iter().map(|_| AtomicUsize::new(0)).collect();
+        race(4, || {
+            for (key, passes) in keys.iter().zip(&passes) {
+                let key = Key::new(key.as_str()).expect("a key");
+                let decision = store.take_one(&Check::take(key, &policy, Cost::ONE));
+                passes.fetch_add(usize::from(decision.is_allowed()), Ordering::Relaxed);
+                assert!(store.len() <= 100);
+            }
+            0
+        });
+        let most = passes
+            .iter()
+            .map(|passes| passes.load(Ordering::Relaxed))
+            .max();
+        assert_eq!(most, Some(1), "{policy:?}");
+    }
+}
