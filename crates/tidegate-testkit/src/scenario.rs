@@ -171,6 +171,8 @@ fn pause() -> impl Strategy<Value = Pause> {
         1 => (1_u64..400_000_000_000_000_000).prop_map(Pause::Forward),
         2 => (1_u64..1_500_000_000).prop_map(Pause::Back),
         1 => (1_u64..100_000_000_000).prop_map(Pause::Back),
+        // The most that a clock is late, and a little more.
+        1 => select(&[1_000_000_000_u64, 1_000_001_000]).prop_map(Pause::Back),
         1 => (1_u64..50_000_000_000_000_000).prop_map(Pause::Back),
         4 => (0_u64..2).prop_map(Pause::Obey),
         2 => (0_u64..2).prop_map(Pause::Refill),

@@ -14,6 +14,7 @@ claims![
     step_forward_gives_at_most_one_burst,
     clock_that_swings_around_a_boundary_earns_nothing,
     late_reading_counts_from_the_newest_instant,
+    reading_more_than_a_second_late_is_a_step_back,
 ];
 
 /// P38: three requests at 100 s, then the clock says 80 s, or eight hours earlier.
@@ -104,6 +105,28 @@ fn late_reading_counts_from_the_newest_instant<R: Rig>(stage: &Stage<'_, R>) {
         assert_eq!(denied.remaining, Amount::ZERO);
         assert_eq!(denied.retry_after, Some(millis(10_600)), "{policy:?}");
         stage.at(secs(110));
+        assert!(stage.take(&policy, "a", "1").is_allowed(), "{policy:?}");
+    }
+}
+
+/// One second is the most that a reading is late; a clock further behind was set back, and what was
+/// taken counts as taken now.
+fn reading_more_than_a_second_late_is_a_step_back<R: Rig>(stage: &Stage<'_, R>) {
+    for limit in [
+        bucket("1", "1", secs(10)),
+        rolling("1", secs(10)),
+        first_request("1", secs(10)),
+    ] {
+        let policy = only(limit);
+        stage.at(secs(100));
+        assert!(stage.take(&policy, "a", "1").is_allowed());
+        stage.at(secs(99));
+        let late = stage.take(&policy, "a", "1");
+        assert_eq!(late.retry_after, Some(secs(11)), "{policy:?}");
+        stage.at(secs(99) - stage.tick());
+        let back = stage.take(&policy, "a", "1");
+        assert_eq!(back.retry_after, Some(secs(10)), "{policy:?}");
+        stage.at(secs(109) - stage.tick());
         assert!(stage.take(&policy, "a", "1").is_allowed(), "{policy:?}");
     }
 }

@@ -35,11 +35,19 @@ fn wait_is_exact<R: Rig>(stage: &Stage<'_, R>) {
         stage.take(&slow, "slow", "1").retry_after,
         Some(millis(1_400))
     );
+
+    let seventh = only(bucket("7", "7", secs(1)));
+    assert!(stage.take(&seventh, "seventh", "7").is_allowed());
+    let tick = stage.tick().as_nanos();
+    let ticks = 1_000_000_000_u64.div_ceil(7 * tick);
+    let denied = stage.take(&seventh, "seventh", "1");
+    assert_eq!(denied.retry_after, Some(Span::from_nanos(ticks * tick)));
+    assert_eq!(denied.reset_after, secs(1));
 }
 
 /// Limits whose waits do not come out even.
 fn uneven() -> Vec<Policy> {
-    let mut policies = every_algorithm("7", millis(1_001));
+    let mut policies = every_algorithm("7", secs(1));
     policies.extend(every_algorithm("3", secs(86_400)));
     policies.extend(every_algorithm("1000000", secs(1)));
     policies
