@@ -124,30 +124,39 @@ impl Call {
 #[derive(Debug, Default)]
 struct Book {
     keys: Vec<String>,
+    /// Where each key's name is in `keys`.
     places: HashMap<String, usize>,
     rules: Vec<[String; 5]>,
+    /// For each key, where its rules are in `rules`.
+    rules_of: Vec<Vec<usize>>,
 }
 
 impl Book {
     /// The place of a rule over a key, counted from 1 as Lua does.
+    ///
+    /// A key has one rule almost always; callers who bring other numbers for the same limit get a
+    /// rule of their own over the same state.
     fn place(&mut self, names: &Names, rule: &Rule<'_>) -> usize {
-        let name = names.of(rule.limit, rule.algorithm);
-        let key = *self.places.entry(name).or_insert_with_key(|name| {
-            self.keys.push(name.clone());
-            self.keys.len()
-        });
+        let key = self.key(names.of(rule.limit, rule.algorithm));
         let [max, window, detail] = rule.numbers.map(|number| number.to_string());
-        let written = [key.to_string(), rule.algorithm.into(), max, window, detail];
-        // Rules are few and almost always one a key; callers who bring other numbers for the same
-        // limit get a rule of their own over the same state.
-        let known = self.rules.iter().position(|rule| *rule == written);
-        known.map_or_else(
-            || {
-                self.rules.push(written);
-                self.rules.len()
-            },
-            |known| known + 1,
-        )
+        let number = (key + 1).to_string();
+        let written = [number, rule.algorithm.into(), max, window, detail];
+        let mut known = self.rules_of[key].iter();
+        if let Some(place) = known.find(|place| self.rules[**place] == written) {
+            return place + 1;
+        }
+        self.rules_of[key].push(self.rules.len());
+        self.rules.push(written);
+        self.rules.len()
+    }
+
+    /// Where a key is in `keys`.
+    fn key(&mut self, name: String) -> usize {
+        *self.places.entry(name).or_insert_with_key(|name| {
+            self.keys.push(name.clone());
+            self.rules_of.push(Vec::new());
+            self.keys.len() - 1
+        })
     }
 }
 

@@ -43,6 +43,32 @@ async fn a_request_is_one_call() {
     assert_eq!((calls(&server, "evalsha"), calls(&server, "eval")), (9, 1));
 }
 
+/// A thousand checks are one call too, on one key or on as many.
+#[tokio::test]
+async fn a_thousand_checks_are_one_call() {
+    let server = RedisServer::start(&[]);
+    let store = RedisStore::new(config(&server));
+    let day = Span::from_secs(86_400);
+    let policy = policy([
+        Limit::rolling_window("a", units(500), day).unwrap(),
+        Limit::fixed_window_from_first("b", units(800), day).unwrap(),
+    ]);
+    let names: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
+    let check = |key| Check::take(Key::new(key).unwrap(), &policy, Cost::ONE);
+    let spread: Vec<Check<'_>> = names.iter().map(|name| check(name.as_str())).collect();
+    let verdict = store.take(&spread).await.unwrap();
+    assert!(verdict.is_allowed() && verdict.decisions().len() == 1_000);
+    let verdict = store.take_each(&vec![check("k"); 1_000]).await.unwrap();
+    let passed = verdict
+        .decisions()
+        .iter()
+        .filter(|decision| decision.is_allowed());
+    assert_eq!(passed.count(), 500);
+    assert_eq!((calls(&server, "evalsha"), calls(&server, "eval")), (2, 1));
+    // Nothing asked is nothing decided.
+    assert!(store.take(&[]).await.unwrap().decisions().is_empty());
+}
+
 /// P05 (a): a flushed script is sent again in the same call, and counts once.
 #[tokio::test]
 async fn flushed_scripts_are_repaired_and_count_once() {
