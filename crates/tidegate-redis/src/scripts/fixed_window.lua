@@ -55,6 +55,10 @@ makers.fixed_window = function()
   end
 
   function step.save(state, ttl)
+    if state.used == 0 then
+      redis.call('DEL', state.key)
+      return
+    end
     redis.call('SET', state.key, text(state.start) .. ' ' .. text(state.used), 'PX', ttl)
   end
 

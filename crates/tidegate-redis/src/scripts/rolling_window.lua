@@ -184,7 +184,6 @@ makers.rolling_window = function()
   -- time, and then an older entry stands in for it, which frees no more than was taken.
   function step.refund(state, _, cost, taken)
     local tail = state.tail
-    state.pruned = true
     if tail and tail.time <= taken then
       local _, before = nil, state.base
       if state.last >= state.first then
@@ -194,14 +193,16 @@ makers.rolling_window = function()
       if tail.sum == before then
         state.tail = nil
       end
+      state.pruned = true
       return true
     end
     local k = first_where(state.first, state.last, function(k)
       return entry(state, k) > taken
     end) - 1
     if k < state.first then
-      return true
+      return false
     end
+    state.pruned = true
     local before = state.base
     if k > state.first then
       _, before = entry(state, k - 1)

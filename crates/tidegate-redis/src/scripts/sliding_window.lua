@@ -35,21 +35,23 @@ makers.sliding_window = function()
     state.start, state.previous, state.current = start or 0, previous or 0, current or 0
   end
 
+  -- A state that counts for nothing equals none, whose window is the one that the clock is in.
   function step.settle(state, rule, now)
-    local empty = state.previous == 0 and state.current == 0
-    if empty or now >= state.start + 2 * rule.window then
-      state.start, state.previous, state.current = floor_to(now, rule.window), 0, 0
-      return now
-    end
     local at, stepped = reading(now, state.start, rule.window)
     if stepped then
-      state.start, state.stepped = now, true
-    end
-    if at >= state.start + rule.window then
+      state.start = now
+    elseif at >= state.start + 2 * rule.window then
+      state.previous, state.current = 0, 0
+    elseif at >= state.start + rule.window then
       state.start = state.start + rule.window
       state.previous, state.current = state.current, 0
     end
-    return at
+    if state.current > 0 or state.previous > 0 and weighed(state, rule, at) > 0 then
+      state.stepped = stepped
+      return at
+    end
+    state.start, state.previous, state.current = floor_to(now, rule.window), 0, 0
+    return now
   end
 
   function step.wait(state, rule, at, cost)
@@ -80,6 +82,8 @@ makers.sliding_window = function()
       state.current = math.max(0, state.current - cost)
     elseif taken >= state.start - rule.window then
       state.previous = math.max(0, state.previous - cost)
+    else
+      return false
     end
     return true
   end
@@ -99,6 +103,10 @@ makers.sliding_window = function()
   end
 
   function step.save(state, ttl)
+    if state.previous == 0 and state.current == 0 then
+      redis.call('DEL', state.key)
+      return
+    end
     local value = text(state.start) .. ' ' .. text(state.previous) .. ' ' .. text(state.current)
     redis.call('SET', state.key, value, 'PX', ttl)
   end

@@ -65,6 +65,7 @@ makers.token_bucket = function()
 
   function step.refund(state, rule, cost)
     state.debt = math.max(0, state.debt - math.min(cost, 2 * rule.max) * rule.detail)
+    state.time = state.debt > 0 and state.time or 0
     return true
   end
 
@@ -78,6 +79,11 @@ makers.token_bucket = function()
   end
 
   function step.save(state, ttl)
+    -- Full means the same as absent, and leaves no time that a late clock could meet.
+    if state.debt == 0 then
+      redis.call('DEL', state.key)
+      return
+    end
     local value = text(state.time) .. ' ' .. text(state.debt) .. ' ' .. text(state.den)
     redis.call('SET', state.key, value, 'PX', ttl)
   end

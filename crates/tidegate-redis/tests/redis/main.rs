@@ -8,6 +8,7 @@
 mod differential;
 mod fixture;
 mod keys;
+mod kit;
 mod outage;
 mod races;
 mod scripts;
