@@ -1,0 +1,15 @@
+//! The store against real servers, each test with its own.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that meets what it did not expect has failed"
+)]
+
+mod differential;
+mod fixture;
+mod keys;
+mod kit;
+mod outage;
+mod races;
+mod scripts;
+mod state;
