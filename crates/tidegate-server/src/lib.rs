@@ -1,3 +1,4 @@
 //! The Tidegate rate limiter as a service.
 
+pub mod cli;
 pub mod settings;
