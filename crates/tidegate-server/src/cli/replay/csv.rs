@@ -151,7 +151,7 @@ mod tests {
             (",", vec!["", ""]),
             (r#""a,b","say ""hi""",c"#, vec!["a,b", r#"say "hi""#, "c"]),
             (r#"a"b,"""""#, vec![r#"a"b"#, "\""]),
-            (r#""",""#, vec!["\","]),
+            (r#"""",""#, vec!["\","]),
         ] {
             assert_eq!(fields(line).expect(line), expected, "{line}");
         }

@@ -67,19 +67,17 @@ impl Wanted {
 
 /// The parts of a key that [`Wanted::entry`] joined of `fields` fields, as people read them.
 pub(super) fn key_parts(key: &[u8], fields: usize) -> Vec<String> {
+    let text = |part| String::from_utf8_lossy(part).into_owned();
+    if fields <= 1 {
+        return vec![text(key)];
+    }
     let mut parts = Vec::new();
     let mut rest = key;
-    while fields > 1 {
-        let [low, high, after @ ..] = rest else {
-            break;
-        };
-        let len = usize::from(u16::from_le_bytes([*low, *high])).min(after.len());
-        let (part, after) = after.split_at(len);
-        parts.push(String::from_utf8_lossy(part).into_owned());
+    while let [low, high, after @ ..] = rest {
+        let len = usize::from(u16::from_le_bytes([*low, *high]));
+        let (part, after) = after.split_at(len.min(after.len()));
+        parts.push(text(part));
         rest = after;
-    }
-    if fields <= 1 {
-        parts.push(String::from_utf8_lossy(rest).into_owned());
     }
     parts
 }

@@ -121,6 +121,26 @@ fn detect(input: &Input, told: Format) -> Format {
     }
 }
 
+/// A field that the first lines of a log have.
+#[derive(Debug)]
+struct Known {
+    name: String,
+    /// Whether one of its values there is a time.
+    holds_time: bool,
+}
+
+/// Adds a field, or another value of one that is known.
+fn learn(known: &mut Vec<Known>, name: &str, text: &str) {
+    let holds_time = parse_time(text.as_bytes()).is_ok();
+    match known.iter_mut().find(|field| field.name == name) {
+        Some(field) => field.holds_time |= holds_time,
+        None => known.push(Known {
+            name: name.to_owned(),
+            holds_time,
+        }),
+    }
+}
+
 /// The search for the wanted fields in one log.
 struct Columns<'a> {
     input: &'a Input,
@@ -138,11 +158,9 @@ impl Columns<'_> {
     }
 
     fn of_json(&self) -> Result<(LineReader, Wanted), ReplayError> {
-        let mut known: Vec<(String, String)> = Vec::new();
+        let mut known = Vec::new();
         for (name, text) in self.input.sample().flat_map(json::fields) {
-            if !known.iter().any(|(other, _)| *other == name) {
-                known.push((name, text));
-            }
+            learn(&mut known, &name, &text);
         }
         let wanted = self.wanted(&known)?;
         Ok((LineReader::Json(wanted.names().to_vec()), wanted))
@@ -154,12 +172,16 @@ impl Columns<'_> {
         let header = header.ok_or_else(|| ReplayError::NoHeader {
             log: self.input.name().to_owned(),
         })?;
-        let texts = sample.map(|line| header.texts(line));
-        let first = texts
-            .into_iter()
-            .find(|texts| texts.len() == header.names().len());
-        let first = first.unwrap_or_else(|| vec!["0".to_owned(); header.names().len()]);
-        let known: Vec<_> = header.names().iter().cloned().zip(first).collect();
+        let mut known = Vec::new();
+        header
+            .names()
+            .iter()
+            .for_each(|name| learn(&mut known, name, ""));
+        for line in sample {
+            for (name, text) in header.names().iter().zip(header.texts(line)) {
+                learn(&mut known, name, &text);
+            }
+        }
         let wanted = self.wanted(&known)?;
         let place = |name| header.names().iter().position(|known| known == name);
         let columns = wanted.names().iter().filter_map(place).collect();
@@ -167,7 +189,7 @@ impl Columns<'_> {
     }
 
     /// The wanted fields by the names that this log has for them.
-    fn wanted(&self, known: &[(String, String)]) -> Result<Wanted, ReplayError> {
+    fn wanted(&self, known: &[Known]) -> Result<Wanted, ReplayError> {
         let time = match &self.question.time {
             Some(name) => self.resolve(name, known)?,
             None => self.find_time(known)?,
@@ -185,38 +207,42 @@ impl Columns<'_> {
 
     /// The field of this name; `ip` has other names too. Of a log without a readable line every
     /// name is taken as it is.
-    fn resolve(&self, name: &str, known: &[(String, String)]) -> Result<String, ReplayError> {
+    fn resolve(&self, name: &str, known: &[Known]) -> Result<String, ReplayError> {
         let named = |wanted: &str| {
-            let exact = known.iter().find(|(known, _)| known == wanted);
+            let exact = known.iter().find(|field| field.name == wanted);
             exact.or_else(|| {
                 known
                     .iter()
-                    .find(|(known, _)| known.eq_ignore_ascii_case(wanted))
+                    .find(|field| field.name.eq_ignore_ascii_case(wanted))
             })
         };
         let also: &[&str] = if name == "ip" { &IP_NAMES } else { &[] };
         let found = named(name).or_else(|| also.iter().find_map(|also| named(also)));
         match found {
-            Some((found, _)) => Ok(found.clone()),
+            Some(found) => Ok(found.name.clone()),
             None if known.is_empty() => Ok(name.to_owned()),
-            None => Err(self.unknown(name, known.iter().map(|(name, _)| name.as_str()).collect())),
+            None => Err(self.unknown(
+                name,
+                known.iter().map(|field| field.name.as_str()).collect(),
+            )),
         }
     }
 
-    /// The first field known to hold the time that does.
-    fn find_time(&self, known: &[(String, String)]) -> Result<String, ReplayError> {
-        let holds_time = |name: &&str| {
-            known.iter().find(|(known, text)| {
-                known.eq_ignore_ascii_case(name) && parse_time(text.as_bytes()).is_ok()
+    /// The first field called like the time that holds one, or else that is called like it.
+    fn find_time(&self, known: &[Known]) -> Result<String, ReplayError> {
+        let find = |wanted: fn(&Known) -> bool| {
+            TIME_NAMES.iter().find_map(|name| {
+                let called = |field: &&Known| field.name.eq_ignore_ascii_case(name);
+                known.iter().filter(called).find(|field| wanted(field))
             })
         };
-        let found = TIME_NAMES.iter().find_map(|name| holds_time(name));
+        let found = find(|field| field.holds_time).or_else(|| find(|_| true));
         match found {
-            Some((found, _)) => Ok(found.clone()),
+            Some(found) => Ok(found.name.clone()),
             None if known.is_empty() => Ok(TIME_NAMES[0].to_owned()),
             None => Err(ReplayError::NoTime {
                 log: self.input.name().to_owned(),
-                known: listed(known.iter().map(|(name, _)| name.as_str())),
+                known: listed(known.iter().map(|field| field.name.as_str())),
             }),
         }
     }
@@ -288,6 +314,8 @@ mod tests {
                 "ip",
             ),
             ("{broken\n", "json", "time", "ip"),
+            ("ts,ip\nnever,::1\n", "csv", "ts", "ip"),
+            ("time,ts,ip\n-,7,::1\n", "csv", "ts", "ip"),
             (
                 "Timestamp,Client_IP\n1431857103,::1\n",
                 "csv",

@@ -8,6 +8,12 @@ const MONTHS: [&[u8; 3]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
+/// Numbers since 1970 below this are seconds, to the year 5138; below the next milliseconds, from
+/// 1973 on; then microseconds; and nanoseconds.
+const SECS_END: u64 = 100_000_000_000;
+const MILLIS_END: u64 = 1_000 * SECS_END;
+const MICROS_END: u64 = 1_000 * MILLIS_END;
+
 /// Why a text is no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TimeFault {
@@ -134,8 +140,7 @@ fn parse_offset(text: &[u8]) -> Result<i64, TimeFault> {
     }
 }
 
-/// Reads a number since 1970 in the unit that its size tells: below 1e11 seconds (to the year
-/// 5138), below 1e14 milliseconds, below 1e17 microseconds, else nanoseconds.
+/// Reads a number since 1970 in the unit that its size tells.
 fn parse_epoch(text: &[u8]) -> Result<Timestamp, TimeFault> {
     if let [b'-', b'0'..=b'9', ..] = text {
         return Err(TimeFault::OutOfRange);
@@ -156,10 +161,10 @@ fn parse_epoch(text: &[u8]) -> Result<Timestamp, TimeFault> {
         count = longer.ok_or(TimeFault::OutOfRange)?;
     }
     let scale: u64 = match count {
-        0..100_000_000_000 => NANOS_PER_SEC,
-        0..100_000_000_000_000 => 1_000_000,
-        0..100_000_000_000_000_000 => 1_000,
-        _ => 1,
+        ..SECS_END => NANOS_PER_SEC,
+        SECS_END..MILLIS_END => 1_000_000,
+        MILLIS_END..MICROS_END => 1_000,
+        MICROS_END.. => 1,
     };
     let nanos = count.checked_mul(scale).ok_or(TimeFault::OutOfRange)?;
     // The fraction is in billionths of the unit, and a unit is at most a billion nanoseconds.
