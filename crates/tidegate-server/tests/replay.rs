@@ -307,6 +307,45 @@ fn keys_of_several_fields_are_apart_and_shown_in_parts() {
     assert_eq!(report.most_denied[0].key, ["a", "bc"]);
 }
 
+/// Keys are bytes: two that are no UTF-8 stay two, and both are shown.
+#[test]
+fn hostile_lines_are_played_as_they_are() {
+    let line = |ip: &[u8], time: &str, agent: &[u8]| {
+        let start = [
+            ip,
+            b" - - [",
+            time.as_bytes(),
+            b"] \"\\x16\\x03\" 400 - \"-\" \"",
+        ]
+        .concat();
+        [start.as_slice(), agent, b"\"\r\n"].concat()
+    };
+    let now = "29/Feb/2024:23:59:60 -0100";
+    let log = [
+        line(b"2001:db8::1", now, b"say \\\"hi\\\""),
+        line(b"2001:db8::1", now, b"\xff"),
+        line(b"::ffff:1.2.3.4", now, b"\xfe"),
+        line(b"-", now, b"\xfe"),
+        line(b"::1", "31/Dec/2199:00:00:00 +0000", b"\x1b[2J"),
+        line(b"::1", "31/Dec/1969:00:00:00 +0000", b"x"),
+        line(b"::1", "-", b"x"),
+    ];
+    let log = Scratch::new("hostile.log", log.concat());
+    let report = replay(&[log.path(), "--limit=1/h"]).expect("played");
+    assert_eq!((report.played, report.keys, report.denied), (5, 4, 1));
+    assert_eq!(report.malformed.lines, 2);
+    assert_eq!(report.from, "2024-03-01T01:00:00Z");
+    assert_eq!(report.to, "2199-12-31T00:00:00Z");
+    let report = replay(&[log.path(), "--limit=1/h", "--key=agent"]).expect("played");
+    assert_eq!((report.keys, report.denied), (4, 1));
+    let report = replay(&[log.path(), "--limit=1/h", "--cost=bytes"]).expect("played");
+    assert_eq!(
+        (report.allowed, report.allowed_cost),
+        (5, 0.0),
+        "no bytes cost nothing"
+    );
+}
+
 #[test]
 fn policies_are_found_by_name() {
     let log = Scratch::new("policy.csv", "ts,ip\n0,a\n0,a\n");
@@ -377,13 +416,13 @@ fn the_text_tells_the_whole_story() {
     for part in [
         "4,525 of 4,526 lines of ",
         "allowed             4,117   90.98%",
-        "denied                408    9.01%",
+        "denied                408    9.02%",
         "408  fixed_window: fixed_window 50 in each 1d",
         "keys denied\n",
         "10.0.0.",
         "worst minute: 2015-05-1",
         "out of order: ",
-        "malformed: 1 lines, not played",
+        "malformed: 1 line, not played",
     ] {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }

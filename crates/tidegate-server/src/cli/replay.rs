@@ -68,7 +68,6 @@ pub fn run(args: &ReplayArgs, policies: &PolicyTable) -> Result<Report, ReplayEr
         .map(|key| key.hash)
         .collect::<Vec<_>>();
     let names = traffic.names.find(&names).map_err(ReplayError::scratch)?;
-    progress.finish();
     Ok(Report::new(args, &policy, traffic.summary, &tally, &names))
 }
 

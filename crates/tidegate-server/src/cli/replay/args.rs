@@ -14,6 +14,10 @@ pub struct ReplayArgs {
     #[arg(value_name = "LOG", required = true)]
     pub logs: Vec<PathBuf>,
 
+    /// The configuration file with the policies [default: the one that serving would read].
+    #[arg(long, value_name = "FILE", conflicts_with = "limits")]
+    pub config: Option<PathBuf>,
+
     /// The policy of the configuration to play the logs through [default: default].
     #[arg(long, value_name = "NAME", conflicts_with = "limits")]
     pub policy: Option<String>,

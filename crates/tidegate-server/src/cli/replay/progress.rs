@@ -55,9 +55,11 @@ impl Progress {
     pub(super) fn played(&self, records: u64) {
         self.bar.inc(records);
     }
+}
 
-    /// Takes the bar away.
-    pub(super) fn finish(&self) {
+/// Takes the bar away, so that a report or an error begins on a clean line.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }

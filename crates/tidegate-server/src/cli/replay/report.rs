@@ -1,7 +1,6 @@
 //! What a replay found, for people and for machines.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -302,7 +301,11 @@ fn write_counted(
     if counted.lines == 0 {
         return Ok(());
     }
-    writeln!(out, "\n{name}: {} lines, {note}", grouped(counted.lines))?;
+    let lines = match counted.lines {
+        1 => "1 line".to_owned(),
+        lines => format!("{} lines", grouped(lines)),
+    };
+    writeln!(out, "\n{name}: {lines}, {note}")?;
     for Example { at, reason } in &counted.first {
         writeln!(out, "  {at}: {reason}")?;
     }
@@ -357,13 +360,16 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A share in hundredths of a percent, rounded down, so that only all is 100.00%.
+/// A share in hundredths of a percent; only all is 100.00%, and only none 0.00%.
 fn percent(part: u64, whole: u64) -> String {
-    let share = u128::from(part) * 10_000 / u128::from(whole.max(1));
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _ = write!(text, "{}.{:02}%", share / 100, share % 100);
-    text
+    let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+    let nearest = (part * 10_000 + whole / 2) / whole;
+    let share = match part {
+        0 => 0,
+        part if part < whole => nearest.clamp(1, 9_999),
+        _ => nearest,
+    };
+    format!("{}.{:02}%", share / 100, share % 100)
 }
 
 /// A span for people: whole seconds from a second on.
@@ -379,12 +385,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_shares_never_round_up_to_all() {
+    fn numbers_are_grouped_and_shares_never_round_to_all_or_none() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(percent(4_117, 4_525), "90.98%");
         assert_eq!(percent(99_999_999, 100_000_000), "99.99%");
+        assert_eq!(percent(408, 4_525), "9.02%");
+        assert_eq!(percent(1, 100_000_000), "0.01%");
+        assert_eq!(percent(7, 7), "100.00%");
         assert_eq!(percent(0, 0), "0.00%");
     }
 
