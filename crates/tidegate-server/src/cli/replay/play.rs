@@ -176,3 +176,71 @@ fn check<'a>(key: &'a [u8; 8], policy: &'a Policy, cost: u64) -> Check<'a> {
     let key = Key::new(key).expect("8 bytes are neither none nor too many");
     Check::take(key, policy, Cost::from_micros(cost))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tidegate::{Amount, Limit, Span};
+
+    use super::*;
+
+    fn policy(algorithm: usize) -> Policy {
+        let (three, window) = (Amount::from_units(3), Span::from_secs(5));
+        let first = match algorithm {
+            0 => Limit::quota("first", "3/5s"),
+            1 => Limit::fixed_window("first", three, window),
+            2 => Limit::fixed_window_from_first("first", three, window),
+            3 => Limit::rolling_window("first", three, window),
+            _ => Limit::sliding_window("first", three, window),
+        };
+        let first = first.and_then(|limit| limit.with_min_interval(Span::from_secs(1)));
+        let second = Limit::quota("second", "1/s burst 9").expect("a limit");
+        Policy::new("p", [first.expect("a limit"), second]).expect("a policy")
+    }
+
+    proptest! {
+        /// The claim that all of replay rests on: playing key by key, with one key's state held,
+        /// gives the answers that a service would have given in the order of time.
+        #[test]
+        fn playing_key_by_key_is_playing_in_order_of_time(
+            algorithm in 0_usize..5,
+            asked in proptest::collection::vec((0_u64..3, 0_u64..30, 0_u64..5), 1..60),
+        ) {
+            let half_seconds = |count| 1_500_000_000_000_000_000 + count * 500_000_000;
+            let mut requests: Vec<Record> = asked
+                .into_iter()
+                .map(|(key, time, cost)| Record {
+                    key,
+                    time: half_seconds(time),
+                    cost: cost * 1_000_000,
+                })
+                .collect();
+            let policy = Arc::new(policy(algorithm));
+
+            requests.sort_by_key(|request| request.time);
+            let clock = Arc::new(ManualClock::default());
+            let service = MemoryStore::with_clock(MemoryConfig::default(), clock.clone());
+            let (mut allowed, mut denied) = (Sum::default(), Sum::default());
+            let mut by_limit = vec![0; 2];
+            for request in &requests {
+                clock.set(Timestamp::from_nanos(request.time));
+                let bytes = request.key.to_le_bytes();
+                let decision = service.take_one(&check(&bytes, &policy, request.cost));
+                match decision.is_allowed() {
+                    true => allowed.add(request.cost),
+                    false => {
+                        denied.add(request.cost);
+                        by_limit[decision.limit_index] += 1;
+                    }
+                }
+            }
+
+            requests.sort_by_key(|request| request.key);
+            let mut player = Player::new(policy, 10);
+            requests.iter().for_each(|request| player.play(*request));
+            let tally = player.finish();
+            prop_assert_eq!((tally.allowed, tally.denied), (allowed, denied));
+            prop_assert_eq!(tally.by_limit, by_limit);
+        }
+    }
+}
