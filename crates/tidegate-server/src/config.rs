@@ -21,8 +21,6 @@ mod rate;
 mod reader;
 mod redis_address;
 mod secret;
-#[cfg(test)]
-mod tests;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -38,6 +36,9 @@ use self::file::Source;
 pub use self::overrides::Override;
 use self::reader::{Fields, Reader};
 use crate::settings::{HeaderDialect, Settings, Stance};
+
+/// What the defaults are called.
+const BUILT_IN: &str = "built-in defaults";
 
 /// Where a configuration is to be read from.
 #[derive(Clone, Debug, Default)]
@@ -80,19 +81,56 @@ pub struct Inputs<'a> {
 /// # Ok::<(), tidegate_server::config::ConfigErrors>(())
 /// ```
 pub fn load(inputs: &Inputs<'_>) -> Result<Settings, ConfigErrors> {
-    let source = file::find(inputs).map_err(ConfigErrors::one)?;
-    let overrides = inputs.environment.overrides().map_err(ConfigErrors::one)?;
-    let mut root = match &source {
-        Source::File { name, text } => parse(name, text)?,
-        Source::BuiltIn => Rc::new(Node::empty(Origin::Default)),
-    };
-    for value in overrides.iter().chain(&inputs.flags) {
+    let environment = &inputs.environment;
+    match file::find(inputs).map_err(ConfigErrors::one)? {
+        Source::File { name, text } => read(&name, &text, environment, &inputs.flags),
+        Source::BuiltIn => {
+            let root = Rc::new(Node::empty(Origin::Default));
+            settings(BUILT_IN, "", root, environment, &inputs.flags)
+        }
+    }
+}
+
+/// Reads a configuration from the text of a file of this name.
+///
+/// # Errors
+///
+/// [`ConfigErrors`] with every fault that was found.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_server::config::{Environment, read};
+///
+/// let text = "policies: { api: { limits: [{ name: burst, rate: 5/s, burts: 9 }] } }";
+/// let errors = read("limits.yaml", text, &Environment::default(), &[]).expect_err("a slip");
+/// assert!(errors.to_string().starts_with("limits.yaml:1:58: unknown field `burts`"));
+/// ```
+pub fn read(
+    name: &str,
+    text: &str,
+    environment: &Environment,
+    flags: &[Override<'_>],
+) -> Result<Settings, ConfigErrors> {
+    settings(name, text, parse(name, text)?, environment, flags)
+}
+
+/// Puts variables and flags over the tree and reads it.
+fn settings<'a>(
+    name: &'a str,
+    text: &'a str,
+    mut root: Rc<Node<'a>>,
+    environment: &'a Environment,
+    flags: &'a [Override<'a>],
+) -> Result<Settings, ConfigErrors> {
+    let variables = environment.overrides().map_err(ConfigErrors::one)?;
+    for value in variables.iter().chain(flags) {
         value.apply(&mut root);
     }
     let mut reader = Reader {
-        file: source.name(),
-        text: source.text(),
-        environment: &inputs.environment,
+        file: name,
+        text,
+        environment,
         errors: ConfigErrors::none(),
         notes: Vec::new(),
     };

@@ -225,8 +225,8 @@ mod tests {
             "at most 10000 per 5 min, counted from 00:00 UTC"
         );
         assert_eq!(
-            fixed(100),
-            "at most 10000 per 1 min 40 s, counted from 1970-01-01 00:00 UTC"
+            fixed(7),
+            "at most 10000 per 7 s, counted from 1970-01-01 00:00 UTC"
         );
         let first = Limit::fixed_window_from_first("a", Amount::ONE, DAY).expect("a limit");
         assert_eq!(

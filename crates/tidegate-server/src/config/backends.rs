@@ -44,18 +44,19 @@ impl<'a> Reader<'a> {
         let section = |name| backends.and_then(|fields| fields.value(name));
         let memory = self.memory(section("in_memory"));
         let redis = self.redis(section("redis"), kind == Some(Kind::Redis));
-        let (unused, (redis, redis_ttl), memory) = match kind? {
-            Kind::Memory => ("redis", redis?, memory?),
-            Kind::Redis => ("in_memory", redis?, memory?),
+        let (kind, memory, (redis, redis_ttl)) = (kind?, memory?, redis?);
+        let (used, unused) = match kind {
+            Kind::Memory => ("in_memory", "redis"),
+            Kind::Redis => ("redis", "in_memory"),
         };
         if section(unused).is_some() {
-            self.info(format!("backends.{unused} is not used: store is another"));
+            self.info(format!("backends.{unused} is not used: store is {used}"));
         }
-        let store = match kind? {
+        let store = match kind {
             Kind::Memory => StoreSettings::Memory(memory),
             Kind::Redis => StoreSettings::Redis(redis),
         };
-        let redis_ttl = redis_ttl.filter(|_| kind == Some(Kind::Redis));
+        let redis_ttl = redis_ttl.filter(|_| kind == Kind::Redis);
         Some(Backends { store, redis_ttl })
     }
 

@@ -46,14 +46,15 @@ fn characters(bytes: &[u8]) -> usize {
 impl Excerpt {
     /// The line that holds the byte at `start`, with what lies before `end` underlined.
     pub(super) fn new(text: &str, start: usize, end: usize) -> Excerpt {
+        let start = text.floor_char_boundary(start);
         let Position { line, column } = position(text, start);
-        let line_start = text.as_bytes()[..start.min(text.len())]
+        let line_start = text.as_bytes()[..start]
             .iter()
             .rposition(|&byte| byte == b'\n')
             .map_or(0, |at| at + 1);
         let rest = text.get(line_start..).unwrap_or_default();
         let shown = rest.split('\n').next().unwrap_or_default();
-        let end = end.clamp(start, line_start + shown.len());
+        let end = end.clamp(start, (line_start + shown.len()).max(start));
         let marked = text.as_bytes().get(start..end).map_or(0, characters);
         let masked = mask::line(text, line_start, shown, column - 1, marked);
         let mut excerpt = Excerpt {

@@ -22,23 +22,6 @@ pub(super) enum Source {
     BuiltIn,
 }
 
-impl Source {
-    /// What to call it.
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Source::File { name, .. } => name,
-            Source::BuiltIn => "built-in defaults",
-        }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Source::File { text, .. } => text,
-            Source::BuiltIn => "",
-        }
-    }
-}
-
 /// Finds the file and reads it.
 pub(super) fn find(inputs: &Inputs<'_>) -> Result<Source, ConfigError> {
     if let Some(path) = &inputs.file {

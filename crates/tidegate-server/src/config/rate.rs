@@ -3,7 +3,7 @@
 use tidegate::{Amount, AmountError, Limit, LimitError, Quota, Rate};
 
 use super::document::Node;
-use super::reader::Reader;
+use super::reader::{Reader, plain_number};
 
 /// A rate is rounded at most by one part in this many; what would need more is refused.
 const FINEST: u128 = 100;
@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
     /// Reads a rate.
     pub(super) fn pace(&mut self, node: &Node<'a>) -> Option<Pace> {
         let (text, quoted) = self.scalar(node, "rate", "a number per second or like 10/s")?;
-        match text.trim_start_matches('.').parse::<Amount>() {
+        match plain_number(text).parse::<Amount>() {
             Err(AmountError::NotDecimal) => return self.quota(node, "rate").map(Pace::Notation),
             _ if quoted => {
                 let help = format!("write {text} without quotes, or with a period: {text}/s");

@@ -299,7 +299,7 @@ fn locate(file: &str, text: &str, origin: Origin<'_>) -> (String, Option<Excerpt
 }
 
 /// A plain scalar as decimal text: `10_000` becomes `10000`, YAML's `.inf` and `.nan` lose the dot.
-fn plain_number(text: &str) -> String {
+pub(super) fn plain_number(text: &str) -> String {
     let unsigned = text.trim_start_matches(['+', '-']);
     if matches!(unsigned.to_ascii_lowercase().as_str(), ".inf" | ".nan") {
         return text.replacen('.', "", 1);
