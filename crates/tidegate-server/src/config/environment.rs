@@ -1,7 +1,7 @@
 //! The environment variables that a configuration may be read with.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use super::error::ConfigError;
@@ -12,6 +12,8 @@ use super::overrides::Override;
 const PREFIX: &str = "TIDEGATE_";
 /// Names the file to read.
 pub(super) const FILE: &str = "TIDEGATE_CONFIG";
+/// Variables of ours that are no field: the file to read, and how much to log.
+const OTHERS: [&str; 2] = [FILE, "TIDEGATE_LOG"];
 /// The original's name for `TIDEGATE_STORE`.
 const STORE_BACKEND: &str = "STORE_BACKEND";
 
@@ -60,12 +62,13 @@ impl Environment {
             found.push(self.set("store", STORE_BACKEND)?);
         }
         for (name, value) in &self.variables {
-            if !name.starts_with(PREFIX) || name == FILE || value.is_empty() {
+            let is_other = !name.starts_with(PREFIX) || OTHERS.contains(&&**name);
+            if is_other || value.is_empty() {
                 continue;
             }
             match keys::PATHS.iter().find(|path| variable(path) == *name) {
                 Some(path) => found.push(self.set(path, name)?),
-                None if is_kubernetes(name) => {}
+                None if is_kubernetes(name, value) => {}
                 None => return Err(unknown(name)),
             }
         }
@@ -105,22 +108,20 @@ fn variable(path: &str) -> String {
 }
 
 /// Whether Kubernetes set this variable: for a service named `tidegate` it puts
-/// `TIDEGATE_SERVICE_HOST`, `TIDEGATE_PORT_8080_TCP` and the like into every container.
-fn is_kubernetes(name: &str) -> bool {
-    let service = name.contains("_SERVICE_HOST") || name.contains("_SERVICE_PORT");
-    let port =
-        name.ends_with("_PORT") || name.split("_PORT_").nth(1).is_some_and(starts_with_digit);
-    (service || port) && !name.contains("__")
-}
-
-fn starts_with_digit(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
+/// `TIDEGATE_SERVICE_HOST`, `TIDEGATE_PORT=tcp://10.0.0.1:80`, `TIDEGATE_PORT_80_TCP_ADDR` and the
+/// like into every container.
+fn is_kubernetes(name: &str, value: &OsStr) -> bool {
+    let is_url = value.to_string_lossy().contains("://");
+    let starts_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let is_service = name.contains("_SERVICE_HOST") || name.contains("_SERVICE_PORT");
+    let is_port = name.split("_PORT_").nth(1).is_some_and(starts_with_digit);
+    (is_service || is_port || (name.ends_with("_PORT") && is_url)) && !name.contains("__")
 }
 
 fn unknown(name: &str) -> ConfigError {
     // Compared without the prefix, which would make all of them look alike.
     let known: Vec<String> = keys::PATHS.iter().map(|path| variable(path)).collect();
-    let known = known.iter().map(String::as_str).chain([FILE]);
+    let known = known.iter().map(String::as_str).chain(OTHERS);
     let known = known.filter_map(|known| known.strip_prefix(PREFIX));
     let word = name.strip_prefix(PREFIX).unwrap_or(name);
     let help = match keys::nearest(word, known.collect::<Vec<_>>()) {

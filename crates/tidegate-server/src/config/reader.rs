@@ -256,10 +256,13 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Yes or no.
+    /// Yes or no, in the ways that YAML writes them.
     pub(super) fn yes(&mut self, node: &Node<'a>, name: &str) -> Option<bool> {
-        let yes_or_no = [("true", true), ("false", false)];
-        self.choice(node, name, &yes_or_no)
+        match node.text() {
+            Some("True" | "TRUE") => Some(true),
+            Some("False" | "FALSE") => Some(false),
+            _ => self.choice(node, name, &[("true", true), ("false", false)]),
+        }
     }
 
     /// One of several words.

@@ -468,3 +468,12 @@ limits.yaml:4:28: ratelimit_headers cannot be `draft7`
 fn a_section_that_makes_no_sense_is_refused() {
     refused(SECTIONS);
 }
+
+#[test]
+fn of_many_faults_the_first_are_shown_and_the_rest_counted() {
+    let limits = "- { name: a }\n".repeat(16).replace("- ", "      - ");
+    let policy = |name: &str| format!("  {name}:\n    limits:\n{limits}");
+    let shown = errors(&format!("policies:\n{}{}", policy("a"), policy("b")));
+    assert_eq!(shown.matches("limits.yaml:").count(), 20);
+    assert!(shown.ends_with("\nand 12 more like these\n"), "{shown}");
+}

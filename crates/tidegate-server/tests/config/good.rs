@@ -1,6 +1,7 @@
 //! Configurations that load, and what they mean.
 
 use tidegate::{Amount, Limit, Overflow, Rate, Span};
+use tidegate_redis::{RedisConfig, Secret};
 use tidegate_server::cli::explain;
 use tidegate_server::config::{Environment, Inputs, load, read};
 use tidegate_server::settings::{HeaderDialect, Settings, Stance, StoreSettings};
@@ -65,7 +66,7 @@ fn the_example_file_says_the_defaults() {
     let StoreSettings::Redis(redis) = settings(&redis).store else {
         panic!("not Redis");
     };
-    assert_eq!(redis, tidegate_redis::RedisConfig::default());
+    assert_eq!(redis, RedisConfig::default());
 }
 
 #[test]
@@ -117,7 +118,7 @@ backends:
         panic!("not Redis");
     };
     assert_eq!(redis.address.to_string(), "redis:6379");
-    assert_eq!(redis.password.as_ref().map(|p| p.reveal()), Some("..."));
+    assert_eq!(redis.password.as_ref().map(Secret::reveal), Some("..."));
     assert_eq!(settings.metrics.as_ref().map(|m| m.port), Some(9191));
     let limit = default_limit(&settings);
     let rate = Rate::per(Amount::ONE, Span::from_secs(10)).expect("a rate");

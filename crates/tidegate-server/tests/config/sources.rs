@@ -1,5 +1,6 @@
 //! Where values come from, and which of them counts; and that secrets stay secret.
 
+use tidegate_redis::Secret;
 use tidegate_server::config::{Environment, Inputs, Override, load, read};
 use tidegate_server::settings::{Settings, StoreSettings};
 
@@ -89,7 +90,7 @@ fn a_flag_outranks_a_variable_which_outranks_the_file() {
     };
     assert_eq!(ports(&[], &[]), (1, 2, false));
     assert_eq!(ports(&variables, &[]), (3, 2, true));
-    assert_eq!(ports(&variables, &[flag.clone()]), (4, 2, true));
+    assert_eq!(ports(&variables, std::slice::from_ref(&flag)), (4, 2, true));
     assert_eq!(ports(&[], &[flag]), (4, 2, false));
 }
 
@@ -119,7 +120,7 @@ fn every_single_field_can_be_set_by_a_variable() {
     assert_eq!(redis.address.to_string(), "host:7");
     assert_eq!(redis.username.as_deref(), Some("me"));
     assert_eq!(redis.db, 1);
-    assert_eq!(redis.password.as_ref().map(|p| p.reveal()), Some("hunter2"));
+    assert_eq!(redis.password.as_ref().map(Secret::reveal), Some("hunter2"));
     assert_eq!(settings.grpc.to_string(), "127.0.0.1:5");
     assert_eq!(settings.metrics.as_ref().map(|m| m.port), Some(6));
     assert!(settings.ready_requires_store);
@@ -178,6 +179,13 @@ fn an_unknown_variable_is_an_error_with_a_suggestion() {
         Err(
             "TIDEGATE_POLICIES__API__LIMITS: unknown variable\n  = a field's path in capitals with \
              __ between its parts, as in TIDEGATE_LISTEN__HTTP; policies are set in a file\n"
+                .into()
+        )
+    );
+    assert_eq!(
+        refused("TIDEGATE_METRICS_PORT"),
+        Err(
+            "TIDEGATE_METRICS_PORT: unknown variable\n  = did you mean TIDEGATE_METRICS__PORT?\n"
                 .into()
         )
     );
