@@ -1,10 +1,9 @@
-//! The command line: `tidegate`, `tidegate serve`, `tidegate check`.
+//! The command line: `tidegate`, `tidegate serve`, `tidegate check`, `tidegate replay`.
 
 pub mod args;
 mod check;
 pub mod explain;
 pub mod replay;
-// replay: `mod replay_args; mod replay;` belong here; `args::Command` has the place for its variant.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -30,7 +29,7 @@ where
             None => serve(&cli.config, environment),
             Some(Command::Serve(config)) => serve(&config, environment),
             Some(Command::Check(args)) => check::run(&args, environment),
-            // replay: `Some(Command::Replay(args)) => replay::run(&args)` belongs here.
+            Some(Command::Replay(args)) => replay::command(&args, environment),
         },
         Err(error) => {
             // Nothing is left to do when the terminal is gone.

@@ -417,7 +417,7 @@ fn the_text_tells_the_whole_story() {
         "4,525 of 4,526 lines of ",
         "allowed             4,117   90.98%",
         "denied                408    9.02%",
-        "408  fixed_window: fixed_window 50 in each 1d",
+        "408  fixed_window: at most 50 per UTC day",
         "keys denied\n",
         "10.0.0.",
         "worst minute: 2015-05-1",

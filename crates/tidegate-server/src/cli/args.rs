@@ -14,6 +14,8 @@ Examples:
   tidegate --config limits.yaml            serve by this file
   tidegate --store redis --redis-addr redis:6379
   tidegate check limits.yaml               validate a file and say in words what it limits
+  tidegate replay access.log --limit '100/minute'
+                                           what would this limit have denied?
   curl -i -X POST -H 'X-Client-Key: alice' http://localhost:8080/limit
 
 Every field of the file can also be set by a variable, as in TIDEGATE_LISTEN__HTTP='[::]:80'.
@@ -40,7 +42,8 @@ pub enum Command {
     Serve(ConfigArgs),
     /// Validate a configuration and say in plain words what it limits
     Check(CheckArgs),
-    // replay: `Replay(super::replay_args::ReplayArgs)` belongs here.
+    /// Say what limits would have done to the traffic of access logs
+    Replay(super::replay::ReplayArgs),
 }
 
 /// Arguments of `tidegate check`.

@@ -23,8 +23,11 @@ mod scratch;
 mod time;
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use tidegate::PolicyTable;
+
+use crate::config::{Environment, load};
 
 pub use args::{Format, ReplayArgs};
 pub use error::{LimitFault, ReplayError};
@@ -69,6 +72,24 @@ pub fn run(args: &ReplayArgs, policies: &PolicyTable) -> Result<Report, ReplayEr
         .collect::<Vec<_>>();
     let names = traffic.names.find(&names).map_err(ReplayError::scratch)?;
     Ok(Report::new(args, &policy, traffic.summary, &tally, &names))
+}
+
+/// `tidegate replay`: the report goes to standard output, what went wrong to standard error.
+///
+/// The configuration is read only when the arguments give no limits of their own.
+pub(super) fn command(args: &ReplayArgs, environment: Environment) -> ExitCode {
+    let policies = match args.limits.is_empty() {
+        true => load(&args.inputs(environment)).map(|settings| settings.policies),
+        false => Ok(PolicyTable::default()),
+    };
+    let (text, code) = match policies.map(|policies| run_and_print(args, &policies)) {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        Ok(Err(error)) => (format!("error: {error}\n"), error.exit_code()),
+        Err(errors) => (errors.to_string(), super::USAGE),
+    };
+    // Nothing is left to do when the terminal is gone.
+    let _ = io::stderr().write_all(text.as_bytes());
+    ExitCode::from(code)
 }
 
 /// Plays logs and prints the report on standard output.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::config::{Environment, Inputs};
+
 /// What to replay, and against which limits.
 ///
 /// Times come from the log, never from the clock: a day of traffic is played in seconds.
@@ -65,6 +67,17 @@ pub struct ReplayArgs {
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+impl ReplayArgs {
+    /// Where to read the policies from.
+    pub(super) fn inputs(&self, environment: Environment) -> Inputs<'_> {
+        Inputs {
+            file: self.config.clone(),
+            environment,
+            ..Inputs::default()
+        }
+    }
 }
 
 /// The format of a log.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Align, Limit, Policy, PolicyTable, Quota, parse_span};
+use tidegate::{Limit, Policy, PolicyTable, Quota, parse_span};
 
 use super::args::ReplayArgs;
 use super::error::{LimitFault, ReplayError, suggestion};
@@ -130,35 +130,17 @@ fn algorithm_named(word: &str) -> Result<&'static str, LimitFault> {
     }
 }
 
-/// A limit in a few words: `token_bucket 20 at once, 100 per 1min`.
-pub(super) fn describe(limit: &Limit) -> String {
-    let algorithm = limit.algorithm();
-    let mut text = match *algorithm {
-        Algorithm::TokenBucket { capacity, rate } => format!("{capacity} at once, {rate}"),
-        Algorithm::FixedWindow { max, window, align } => match align {
-            Align::Epoch => format!("{max} in each {window}"),
-            Align::FirstRequest => format!("{max} in each {window} from the first request"),
-        },
-        Algorithm::RollingWindow { max, window } | Algorithm::SlidingWindow { max, window } => {
-            format!("{max} in any {window}")
-        }
-    };
-    if let Some(interval) = limit.min_interval() {
-        text.push_str(&format!(", {interval} apart"));
-    }
-    format!("{} {text}", algorithm.name())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::explain;
 
     fn described(texts: &[&str]) -> Result<Vec<String>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         let limits = parse_limits(&texts).map_err(|error| error.to_string())?;
         Ok(limits
             .iter()
-            .map(|limit| format!("{}: {}", limit.name(), describe(limit)))
+            .map(|limit| format!("{}: {}", limit.name(), explain::limit(limit)))
             .collect())
     }
 
@@ -167,27 +149,27 @@ mod tests {
         for (text, expected) in [
             (
                 "100/minute burst 20",
-                "token_bucket: token_bucket 20 at once, 100 per 1min",
+                "token_bucket: 20 at once, then 100 per minute",
             ),
             (
                 "fixed_window 50/day",
-                "fixed_window: fixed_window 50 in each 1d",
+                "fixed_window: at most 50 per UTC day",
             ),
             (
                 "Rolling-Window 100/1h",
-                "rolling_window: rolling_window 100 in any 1h",
+                "rolling_window: at most 100 in any 1 h",
             ),
             (
                 "sliding_log 5 per second",
-                "rolling_window: rolling_window 5 in any 1s",
+                "rolling_window: at most 5 in any 1 s",
             ),
             (
                 "daily = sliding_window 1e3/d",
-                "daily: sliding_window 1000 in any 1d",
+                "daily: at most 1000 in 1 day, estimated from this window and the one before",
             ),
             (
                 "gcra 5/s min_interval 100ms",
-                "token_bucket: token_bucket 5 at once, 5 per 1s, 100ms apart",
+                "token_bucket: 5 at once, then 5 per second, at least 100 ms apart",
             ),
         ] {
             assert_eq!(described(&[text]), Ok(vec![expected.to_owned()]), "{text}");

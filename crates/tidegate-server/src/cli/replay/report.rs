@@ -8,9 +8,9 @@ use tidegate::{Policy, Span};
 
 use super::args::ReplayArgs;
 use super::entry::key_parts;
-use super::limits::describe;
 use super::play::{KeyTally, Tally};
 use super::read::Summary;
+use crate::cli::explain;
 
 /// Lines shown of each kind that is counted.
 const EXAMPLES: usize = 5;
@@ -71,7 +71,7 @@ pub struct Report {
 pub struct LimitReport {
     /// Its name.
     pub name: String,
-    /// Its algorithm and numbers in words.
+    /// What it allows, in words.
     pub rule: String,
     /// The denials that it governed: where several limits deny, the one with the longest wait.
     pub denied: u64,
@@ -172,7 +172,7 @@ impl Report {
             limits: limits
                 .map(|(limit, denied)| LimitReport {
                     name: limit.name().to_string(),
-                    rule: describe(limit),
+                    rule: explain::limit(limit),
                     denied: *denied,
                 })
                 .collect(),
