@@ -1,0 +1,98 @@
+//! What is wrong with a configuration, said so that it can be put right.
+
+use std::fmt;
+
+use super::excerpt::Excerpt;
+
+/// The most faults that are shown; the rest are counted.
+const SHOWN: usize = 20;
+
+/// Everything that is wrong with a configuration; at least one fault.
+///
+/// Displays as one paragraph for each fault: where it is, the reason, the line with the place
+/// marked, and what would be right. Secrets in the line are masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigErrors {
+    faults: Vec<ConfigError>,
+    more: usize,
+}
+
+impl ConfigErrors {
+    /// A configuration with one fault.
+    pub(super) fn one(fault: ConfigError) -> ConfigErrors {
+        ConfigErrors {
+            faults: vec![fault],
+            more: 0,
+        }
+    }
+
+    /// Nothing wrong yet.
+    pub(super) fn none() -> ConfigErrors {
+        ConfigErrors {
+            faults: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Adds a fault; it is only made when it will be shown.
+    pub(super) fn push(&mut self, fault: impl FnOnce() -> ConfigError) {
+        if self.faults.len() < SHOWN {
+            self.faults.push(fault());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// How many faults there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.faults.len() + self.more
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, fault) in self.faults.iter().enumerate() {
+            if place > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{fault}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more like these\n"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ConfigError {
+    /// `file:line:column`, a variable, a flag, or a file as a whole.
+    pub(super) place: String,
+    pub(super) reason: String,
+    pub(super) excerpt: Option<Excerpt>,
+    /// What would be right.
+    pub(super) help: Option<String>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.place, self.reason)?;
+        let margin = self.excerpt.as_ref().map_or(1, Excerpt::margin);
+        if let Some(excerpt) = &self.excerpt {
+            write!(f, "{excerpt}")?;
+        }
+        match &self.help {
+            Some(help) => writeln!(f, "{:margin$} = {help}", ""),
+            None => Ok(()),
+        }
+    }
+}
