@@ -104,7 +104,7 @@ pub fn load(inputs: &Inputs<'_>) -> Result<Settings, ConfigErrors> {
 ///
 /// let text = "policies: { api: { limits: [{ name: burst, rate: 5/s, burts: 9 }] } }";
 /// let errors = read("limits.yaml", text, &Environment::default(), &[]).expect_err("a slip");
-/// assert!(errors.to_string().starts_with("limits.yaml:1:58: unknown field `burts`"));
+/// assert!(errors.to_string().starts_with("limits.yaml:1:55: unknown field `burts`"));
 /// ```
 pub fn read(
     name: &str,

@@ -63,13 +63,13 @@ pub struct ConfigArgs {
     /// The configuration file [default: TIDEGATE_CONFIG, else ./config.yaml if it is there]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where REST listens [default: [::]:8080]
+    /// Where REST listens: host:port or :port [default: :8080]
     #[arg(long, value_name = "ADDRESS")]
     pub listen_http: Option<String>,
-    /// Where gRPC listens [default: [::]:8081]
+    /// Where gRPC listens [default: :8081]
     #[arg(long, value_name = "ADDRESS")]
     pub listen_grpc: Option<String>,
-    /// Where metrics are served, or off [default: [::]:9091]
+    /// Where metrics are served, or off [default: :9091]
     #[arg(long, value_name = "ADDRESS")]
     pub listen_metrics: Option<String>,
     /// Where state is kept: in_memory or redis [default: in_memory]

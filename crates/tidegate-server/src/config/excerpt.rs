@@ -1,6 +1,7 @@
 //! One line of a file with a place in it marked.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::mask;
 
@@ -8,6 +9,9 @@ use super::mask;
 /// the line is longer.
 const WIDTH: usize = 120;
 const BEFORE: usize = 60;
+
+/// How far around the place a line is looked at, in bytes: it may be a whole file in one line.
+const WINDOW: usize = 4_096;
 
 /// A line, masked and cut so that it can be shown, and the characters in it to underline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,22 +47,28 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }
 
+/// The byte range of the line that holds the byte at `start`, as far as it is looked at.
+fn window(text: &str, start: usize) -> Range<usize> {
+    let from = text.floor_char_boundary(start.saturating_sub(WINDOW));
+    let to = text.floor_char_boundary(start.saturating_add(WINDOW));
+    let (before, after) = (&text[from..start], &text[start..to]);
+    let line_start = before.rfind('\n').map_or(from, |at| from + at + 1);
+    let line_end = after.find('\n').map_or(to, |at| start + at);
+    line_start..line_end
+}
+
 impl Excerpt {
     /// The line that holds the byte at `start`, with what lies before `end` underlined.
     pub(super) fn new(text: &str, start: usize, end: usize) -> Excerpt {
         let start = text.floor_char_boundary(start);
-        let Position { line, column } = position(text, start);
-        let line_start = text.as_bytes()[..start]
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
-        let rest = text.get(line_start..).unwrap_or_default();
-        let shown = rest.split('\n').next().unwrap_or_default();
-        let end = end.clamp(start, (line_start + shown.len()).max(start));
+        let window = window(text, start);
+        let shown = &text[window.clone()];
+        let end = end.clamp(start, window.end.max(start));
+        let before = characters(&text.as_bytes()[window.start..start]);
         let marked = text.as_bytes().get(start..end).map_or(0, characters);
-        let masked = mask::line(text, line_start, shown, column - 1, marked);
+        let masked = mask::line(text, window.start, shown, before, marked);
         let mut excerpt = Excerpt {
-            number: line,
+            number: position(text, start).line,
             text: masked.text.trim_end().replace(char::is_control, " "),
             start: masked.start,
             len: masked.len.max(1),
@@ -116,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_around_the_place() {
-        let text = format!("{}HERE{}", "x".repeat(10_000), "y".repeat(10_000));
+        let text = format!("{}HERE{}", "x,".repeat(5_000), ",y".repeat(5_000));
         let shown = Excerpt::new(&text, 10_000, 10_004).to_string();
         let lines: Vec<&str> = shown.lines().collect();
         let caret = lines[1].find('^').expect("a caret");

@@ -16,11 +16,15 @@ pub(super) struct Masked {
 }
 
 /// Masks `line`, which begins at byte `at` of `text` and has `len` characters from `start` on
-/// underlined.
+/// underlined. It may be the later part of a line.
 pub(super) fn line(text: &str, at: usize, line: &str, start: usize, len: usize) -> Masked {
     let mut hidden = secret_values(line);
     hidden.extend(user_info(line));
-    if continues_secret(text.get(..at).unwrap_or_default(), line) {
+    let before = text.get(..at).unwrap_or_default();
+    if !before.is_empty() && !before.ends_with('\n') {
+        // What a part begins with may be the rest of a secret.
+        hidden.push((0, line.find([',', '{']).unwrap_or(line.len())));
+    } else if continues_secret(before, line) {
         hidden = vec![(indent(line), line.len())];
     }
     apply(line, merged(hidden), start, len)
@@ -209,6 +213,13 @@ mod tests {
         ] {
             assert_eq!(shown(text), expected);
         }
+    }
+
+    #[test]
+    fn what_a_part_of_a_line_begins_with_is_hidden() {
+        let text = "password: hunter2, burts: 5";
+        let masked = line(text, 13, &text[13..], 0, 1);
+        assert_eq!(masked.text, "***, burts: 5");
     }
 
     #[test]

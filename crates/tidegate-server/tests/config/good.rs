@@ -338,7 +338,7 @@ fn aliases_mean_what_they_refer_to() {
 #[test]
 fn a_file_of_ten_megabytes_loads() {
     // Comments make up most of it, so that the test is quick without optimisation too.
-    let comment = "#".repeat(500);
+    let comment = "#".repeat(2_000);
     let mut text = String::from("policies:\n");
     let mut count = 0;
     while text.len() < 10 << 20 {
