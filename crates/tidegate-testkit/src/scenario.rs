@@ -32,6 +32,8 @@ enum Pause {
     Tick,
     Forward(u64),
     Back(u64),
+    /// Back by the first limit's window, and so many ticks more.
+    BackWindow(u64),
     /// To exactly when the last denial said, so many ticks early.
     Obey(u64),
     /// To exactly when the last answer said that the limit is full, so many ticks early.
@@ -174,6 +176,7 @@ fn pause() -> impl Strategy<Value = Pause> {
         // The most that a clock is late, and a little more.
         1 => select(&[1_000_000_000_u64, 1_000_001_000]).prop_map(Pause::Back),
         1 => (1_u64..50_000_000_000_000_000).prop_map(Pause::Back),
+        1 => (0_u64..2).prop_map(Pause::BackWindow),
         4 => (0_u64..2).prop_map(Pause::Obey),
         2 => (0_u64..2).prop_map(Pause::Refill),
         4 => (1_u64..17).prop_map(Pause::Eighths),
@@ -284,6 +287,7 @@ impl<R: Rig> Stage<'_, R> {
             (Pause::Tick, _) => self.now + tick,
             (Pause::Forward(nanos), _) => self.now + whole(nanos),
             (Pause::Back(nanos), _) => self.now - whole(nanos),
+            (Pause::BackWindow(more), _) => self.now - whole(window.as_nanos()) - ticks(more),
             (Pause::Eighths(part), _) => self.now + whole(window.as_nanos() / 8 * part),
             (Pause::Boundary(early), _) => {
                 let next = (self.now + window).floor_to(window);
