@@ -42,11 +42,13 @@ where
 /// Reads the configuration and serves by it until the process is told to stop.
 fn serve(args: &ConfigArgs, environment: Environment) -> ExitCode {
     match load(&args.inputs(None, environment)) {
-        Ok(settings) => {
-            // serve: `crate::serve::run(settings)` belongs here; its error is exit code 1.
-            print!("{}", explain::settings(&settings));
-            ExitCode::SUCCESS
-        }
+        Ok(settings) => match crate::serve::run(&settings) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         Err(errors) => {
             eprint!("{errors}");
             ExitCode::from(USAGE)

@@ -1,0 +1,114 @@
+//! Opening ports, and the one loop that accepts connections on them.
+
+mod connection;
+mod pulse;
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+use socket2::{Domain, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+pub(crate) use connection::{Http, Protocol};
+
+use crate::constants::{ACCEPT_PAUSE, GRACE, MAX_CONNECTIONS};
+use crate::settings::Listen;
+use crate::shutdown::Shutdown;
+
+/// Connections that the system holds until they are accepted.
+const BACKLOG: i32 = 1_024;
+
+/// Opens a port. `::` takes IPv6 and IPv4, or IPv4 alone where IPv6 is off.
+///
+/// # Errors
+///
+/// When the address is none, or is taken.
+pub(crate) fn bind(listen: &Listen) -> io::Result<TcpListener> {
+    if listen.host == "::" {
+        let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, listen.port));
+        return open(any).or_else(|error| match error.kind() {
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
+            // Anything else means that this system has no IPv6.
+            _ => open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, listen.port))),
+        });
+    }
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (listen.host.as_str(), listen.port).to_socket_addrs()? {
+        match open(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // A restart need not wait for connections of the process before it to time out.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Accepts connections and serves each in a task of its own until the word to stop; then lets those
+/// in flight finish, for [`GRACE`] at most.
+pub(crate) async fn run<S: Http>(
+    listener: TcpListener,
+    protocol: Protocol,
+    service: S,
+    mut shutdown: Shutdown,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        let is_full = connections.len() >= MAX_CONNECTIONS;
+        tokio::select! {
+            stream = accept(&listener), if !is_full => {
+                let serve = connection::serve(stream, protocol, service.clone(), shutdown.clone());
+                connections.spawn(serve);
+            }
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            () = shutdown.wait() => break,
+        }
+    }
+    // Refuse what the system would still queue, so that clients try elsewhere at once.
+    drop(listener);
+    let finish = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, finish).await.is_err() {
+        tracing::warn!(
+            connections = connections.len(),
+            "cut off what did not finish in time"
+        );
+    }
+}
+
+/// The next connection. A failed accept never ends the loop: one that is the peer's matter is
+/// forgotten; one for want of files or memory is tried again after a pause, so as not to spin.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) if is_the_peers(&error) => {}
+            Err(error) => {
+                tracing::error!("cannot accept a connection: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_the_peers(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}

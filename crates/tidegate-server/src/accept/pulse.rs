@@ -1,0 +1,241 @@
+//! Who keeps an HTTP/1 connection waiting, and for how long.
+//!
+//! hyper's own timer for heads starts when the last answer is sent: it would close a connection
+//! that is only idle, under a client that is about to use it again, and it would set a timer with
+//! every request. Here requests only leave marks, and one look a second reads them.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::service::Service;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT};
+
+/// How often the marks are read.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The marks of one connection. Its one task writes them, so plain stores do.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    /// Reads that brought bytes.
+    reads: AtomicU64,
+    /// What `reads` was when the last answer was given: bytes since then belong to a next head.
+    settled: AtomicU64,
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+/// Why a connection is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lapse {
+    /// The rest of a head did not come.
+    Head,
+    /// No request came.
+    Idle,
+}
+
+impl Pulse {
+    // Relaxed throughout: one task writes and reads all marks.
+    fn read(&self) {
+        bump(&self.reads);
+    }
+
+    fn begin(&self) {
+        bump(&self.begun);
+    }
+
+    fn end(&self) {
+        bump(&self.ended);
+        self.settled
+            .store(self.reads.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Waits until the client has kept the connection waiting for too long.
+    pub(super) async fn lapsed(&self) -> Lapse {
+        let (mut begun, mut idle, mut partial) = (0, 0, 0);
+        loop {
+            sleep(TICK).await;
+            let now = self.begun.load(Ordering::Relaxed);
+            let in_flight = now != self.ended.load(Ordering::Relaxed);
+            if in_flight || now != begun {
+                (begun, idle, partial) = (now, 0, 0);
+            }
+            if in_flight {
+                continue;
+            }
+            let has_part =
+                self.reads.load(Ordering::Relaxed) != self.settled.load(Ordering::Relaxed);
+            idle += 1;
+            partial = if has_part { partial + 1 } else { 0 };
+            // What is first seen at a tick may have waited no time yet: hence above, not at.
+            if TICK * partial > HEAD_TIMEOUT {
+                return Lapse::Head;
+            }
+            if TICK * idle > IDLE_TIMEOUT {
+                return Lapse::Idle;
+            }
+        }
+    }
+}
+
+fn bump(mark: &AtomicU64) {
+    mark.store(
+        mark.load(Ordering::Relaxed).wrapping_add(1),
+        Ordering::Relaxed,
+    );
+}
+
+/// A stream whose reads leave marks.
+pub(super) struct Watched {
+    stream: TokioIo<TcpStream>,
+    pulse: Arc<Pulse>,
+}
+
+impl Watched {
+    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Watched {
+        Watched {
+            stream: TokioIo::new(stream),
+            pulse,
+        }
+    }
+
+    pub(super) fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+}
+
+impl Read for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if read.is_ready() {
+            self.pulse.read();
+        }
+        read
+    }
+}
+
+impl Write for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, buffers)
+    }
+}
+
+/// A service whose requests leave marks.
+pub(super) struct Attended<S> {
+    service: S,
+    pulse: Arc<Pulse>,
+}
+
+impl<S> Attended<S> {
+    pub(super) fn new(service: S, pulse: Arc<Pulse>) -> Attended<S> {
+        Attended { service, pulse }
+    }
+}
+
+impl<R, S: Service<R, Future: Unpin>> Service<R> for Attended<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Answering<S::Future>;
+
+    fn call(&self, request: R) -> Self::Future {
+        self.pulse.begin();
+        Answering {
+            future: self.service.call(request),
+            pulse: Arc::clone(&self.pulse),
+        }
+    }
+}
+
+/// An answer to come, which leaves a mark when it does.
+pub(super) struct Answering<F> {
+    future: F,
+    pulse: Arc<Pulse>,
+}
+
+impl<F: Future + Unpin> Future for Answering<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let answer = Pin::new(&mut self.future).poll(cx);
+        if answer.is_ready() {
+            self.pulse.end();
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::{Instant, timeout};
+
+    async fn lapse_after(pulse: &Pulse) -> (Lapse, Duration) {
+        let started = Instant::now();
+        let lapse = pulse.lapsed().await;
+        (lapse, started.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_in_part_is_waited_for_less_than_a_next_request() {
+        let pulse = Pulse::default();
+        pulse.read();
+        let (lapse, after) = lapse_after(&pulse).await;
+        assert_eq!(lapse, Lapse::Head);
+        assert!(
+            after > HEAD_TIMEOUT && after <= HEAD_TIMEOUT + 2 * TICK,
+            "{after:?}"
+        );
+        pulse.begin();
+        pulse.end();
+        let (lapse, after) = lapse_after(&pulse).await;
+        assert_eq!(lapse, Lapse::Idle);
+        assert!(
+            after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + 2 * TICK,
+            "{after:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_in_flight_keeps_nobody_waiting() {
+        let pulse = Pulse::default();
+        pulse.read();
+        pulse.begin();
+        assert!(timeout(10 * IDLE_TIMEOUT, pulse.lapsed()).await.is_err());
+    }
+}

@@ -1,0 +1,62 @@
+//! The faces: one for each protocol. They turn bytes into requests and answers into bytes.
+
+pub mod grpc;
+pub mod rest;
+pub(crate) mod scrape;
+
+use std::fmt;
+
+use tidegate::{AmountError, KeyError};
+
+use crate::service::Reason;
+
+/// A client's mistake: what was wrong, where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    pub(crate) reason: Reason,
+    /// The header or field at fault, such as `checks[3].cost`; empty when it is the whole.
+    pub(crate) place: String,
+    /// What is wrong with it.
+    pub(crate) detail: String,
+}
+
+impl Mistake {
+    pub(crate) fn new(
+        reason: Reason,
+        place: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Mistake {
+        Mistake {
+            reason,
+            place: place.into(),
+            detail: detail.into(),
+        }
+    }
+
+    pub(crate) fn key(place: impl Into<String>, error: KeyError) -> Mistake {
+        Mistake::new(Reason::Key, place, error.to_string())
+    }
+
+    pub(crate) fn cost(place: impl Into<String>, error: AmountError) -> Mistake {
+        Mistake::new(Reason::Cost, place, error.to_string())
+    }
+
+    pub(crate) fn policy(place: impl Into<String>, name: &str) -> Mistake {
+        // A name is at most 64 long; what is longer need not be repeated in full.
+        let shown: String = name.chars().take(64).collect();
+        Mistake::new(
+            Reason::Policy,
+            place,
+            format!("no policy is named {shown:?}"),
+        )
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        f.write_str(&self.detail)
+    }
+}

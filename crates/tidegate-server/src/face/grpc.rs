@@ -1,0 +1,194 @@
+//! gRPC: `ratelimiter.v1.RateLimiter`, health and reflection.
+
+mod convert;
+mod health;
+mod status;
+mod stream;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tonic::{Status, async_trait};
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::server::HealthService;
+use tonic_reflection::server::Builder;
+use tower_service::Service as _;
+
+pub(crate) use health::{Health, follow};
+
+use crate::constants::MAX_GRPC_MESSAGE;
+use crate::proto::{DESCRIPTORS, v1 as wire};
+use crate::service::{CheckRequest, Face, Joint, Service};
+use crate::shutdown::Shutdown;
+use status::Refused;
+use wire::rate_limiter_server::{RateLimiter, RateLimiterServer};
+
+/// An answer to come.
+type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+/// A service that is rarely called, behind a pointer.
+type Rare = Arc<dyn Fn(Request<Incoming>) -> Answering + Send + Sync>;
+
+/// The gRPC face. Cheap to clone: one for each connection.
+#[derive(Clone)]
+pub(crate) struct Grpc {
+    limiter: RateLimiterServer<Limiter>,
+    health: HealthServer<HealthService>,
+    reflection: Option<Rare>,
+    reflection_alpha: Option<Rare>,
+}
+
+impl Grpc {
+    /// A face on this service, with the health that `health` reports.
+    pub(crate) fn new(service: Arc<Service>, health: &Health, shutdown: Shutdown) -> Grpc {
+        let limiter = Limiter { service, shutdown };
+        Grpc {
+            limiter: RateLimiterServer::new(limiter)
+                .max_decoding_message_size(MAX_GRPC_MESSAGE)
+                .max_encoding_message_size(usize::MAX),
+            health: health.server(),
+            // The descriptors are part of the build; if they were broken, a test would know, and
+            // the service would only lack reflection.
+            reflection: descriptors().build_v1().ok().map(rare),
+            reflection_alpha: descriptors().build_v1alpha().ok().map(rare),
+        }
+    }
+}
+
+/// What reflection tells of.
+fn descriptors() -> Builder<'static> {
+    Builder::configure()
+        .register_encoded_file_descriptor_set(DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+/// Puts a service behind a pointer.
+fn rare<S>(service: S) -> Rare
+where
+    S: tower_service::Service<
+            Request<Incoming>,
+            Response = Response<Body>,
+            Error = Infallible,
+            Future: Send + 'static,
+        > + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    Arc::new(move |request| Box::pin(service.clone().call(request)))
+}
+
+impl hyper::service::Service<Request<Incoming>> for Grpc {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn call(&self, request: Request<Incoming>) -> Answering {
+        let name = request.uri().path().split('/').nth(1).unwrap_or_default();
+        let reflection = match name {
+            RateLimiterServer::<Limiter>::NAME => return self.limiter.clone().call(request),
+            HealthServer::<HealthService>::NAME => return self.health.clone().call(request),
+            "grpc.reflection.v1.ServerReflection" => &self.reflection,
+            "grpc.reflection.v1alpha.ServerReflection" => &self.reflection_alpha,
+            _ => &None,
+        };
+        match reflection {
+            Some(reflection) => reflection(request),
+            None => Box::pin(async { Ok(Status::unimplemented("no such service").into_http()) }),
+        }
+    }
+}
+
+/// The methods of `ratelimiter.v1.RateLimiter`.
+#[derive(Clone)]
+struct Limiter {
+    service: Arc<Service>,
+    shutdown: Shutdown,
+}
+
+impl Limiter {
+    async fn decide_one(&self, asked: &wire::AllowRequest) -> Result<wire::AllowResponse, Refused> {
+        let rules = self.service.rules();
+        let request = [convert::request(asked, "")?];
+        let answers = self.service.decide(&rules, &request, Joint::All).await;
+        let answers = answers.map_err(|refusal| {
+            Refused::from_service(&refusal, |_| ("policy".into(), asked.policy.clone()))
+        })?;
+        // One request gets exactly one answer.
+        answers
+            .first()
+            .map(|answer| convert::response(&answer))
+            .ok_or(Refused::Store)
+    }
+
+    async fn decide_many(
+        &self,
+        asked: &wire::CheckRequest,
+    ) -> Result<wire::CheckResponse, Refused> {
+        let rules = self.service.rules();
+        let joint = convert::joint(asked)?;
+        let requests: Vec<CheckRequest<'_>> = convert::requests(asked)?;
+        let unknown = |place: usize| {
+            let name = asked.checks.get(place).map_or("", |check| &check.policy);
+            (format!("checks[{place}].policy"), name.to_owned())
+        };
+        let answers = self.service.decide(&rules, &requests, joint).await;
+        let answers = answers.map_err(|refusal| Refused::from_service(&refusal, unknown))?;
+        Ok(wire::CheckResponse {
+            allowed: answers.is_allowed(),
+            governing: u32::try_from(answers.governing()).unwrap_or(u32::MAX),
+            decisions: answers
+                .iter()
+                .map(|answer| convert::response(&answer))
+                .collect(),
+        })
+    }
+
+    /// A refusal as a status, counted when it was the client's mistake.
+    fn refuse(&self, refused: &Refused) -> Status {
+        if let Some(reason) = refused.reason() {
+            self.service.mistaken(Face::Grpc, reason);
+        }
+        refused.status()
+    }
+}
+
+#[async_trait]
+impl RateLimiter for Limiter {
+    async fn allow(
+        &self,
+        request: tonic::Request<wire::AllowRequest>,
+    ) -> Result<tonic::Response<wire::AllowResponse>, Status> {
+        let answer = self.decide_one(request.get_ref()).await;
+        answer
+            .map(tonic::Response::new)
+            .map_err(|refused| self.refuse(&refused))
+    }
+
+    async fn check(
+        &self,
+        request: tonic::Request<wire::CheckRequest>,
+    ) -> Result<tonic::Response<wire::CheckResponse>, Status> {
+        let answer = self.decide_many(request.get_ref()).await;
+        answer
+            .map(tonic::Response::new)
+            .map_err(|refused| self.refuse(&refused))
+    }
+
+    type StreamStream = stream::Answers;
+
+    async fn stream(
+        &self,
+        request: tonic::Request<tonic::Streaming<wire::AllowRequest>>,
+    ) -> Result<tonic::Response<Self::StreamStream>, Status> {
+        Ok(tonic::Response::new(stream::answers(
+            self.clone(),
+            request.into_inner(),
+        )))
+    }
+}

@@ -1,0 +1,104 @@
+//! REST: `/limit`, `/v1/check`, `/health` and `/ready`, straight on hyper.
+
+mod body;
+mod fields;
+mod json;
+mod limit;
+pub(super) mod status;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::service::{Face, Ready, Service};
+use crate::settings::HeaderDialect;
+
+/// An answer, whole.
+pub(crate) type Reply = Response<Full<Bytes>>;
+
+/// The REST face. Cheap to clone: one for each connection.
+#[derive(Clone)]
+pub struct Rest {
+    service: Arc<Service>,
+    dialect: HeaderDialect,
+}
+
+impl Rest {
+    /// A face on this service that tells of limits in this dialect.
+    #[must_use]
+    pub fn new(service: Arc<Service>, dialect: HeaderDialect) -> Rest {
+        Rest { service, dialect }
+    }
+
+    async fn answer(self, request: Request<Incoming>) -> Reply {
+        match (request.uri().path(), request.method()) {
+            ("/limit", &Method::POST) => self.limit(request).await,
+            ("/v1/check", &Method::POST) => self.check(request).await,
+            ("/limit" | "/v1/check", _) => status::only("POST"),
+            ("/health", &Method::GET | &Method::HEAD) => health(),
+            ("/ready", &Method::GET | &Method::HEAD) => self.ready(),
+            ("/health" | "/ready", _) => status::only("GET, HEAD"),
+            _ => status::text(StatusCode::NOT_FOUND, "not found\n"),
+        }
+    }
+
+    async fn limit(&self, request: Request<Incoming>) -> Reply {
+        let (head, body) = request.into_parts();
+        let drained = body::drain(body).await;
+        let decided = match drained {
+            Ok(()) => limit::decide(&self.service, &head.headers, self.dialect).await,
+            Err(refusal) => Err(refusal),
+        };
+        decided.unwrap_or_else(|refusal| {
+            self.count(&refusal);
+            status::plain(&refusal)
+        })
+    }
+
+    async fn check(&self, request: Request<Incoming>) -> Reply {
+        let decided = match body::collect(request.into_body()).await {
+            Ok(body) => json::decide(&self.service, &body).await,
+            Err(refusal) => Err(refusal),
+        };
+        decided.unwrap_or_else(|refusal| {
+            self.count(&refusal);
+            status::problem(&refusal)
+        })
+    }
+
+    fn ready(&self) -> Reply {
+        match self.service.readiness().now() {
+            Ready::Yes => status::text(StatusCode::OK, "ready\n"),
+            Ready::Degraded => status::text(StatusCode::OK, "degraded\n"),
+            Ready::No => status::text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        }
+    }
+
+    /// Counts a refusal that was the client's mistake.
+    fn count(&self, refusal: &status::Refused) {
+        if let Some(reason) = refusal.reason() {
+            self.service.mistaken(Face::Rest, reason);
+        }
+    }
+}
+
+/// Alive.
+pub(crate) fn health() -> Reply {
+    status::text(StatusCode::OK, "ok\n")
+}
+
+impl hyper::service::Service<Request<Incoming>> for Rest {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let face = self.clone();
+        Box::pin(async move { Ok(face.answer(request).await) })
+    }
+}
