@@ -1,0 +1,12 @@
+//! The service over real sockets: what a client sees on every face.
+
+mod bad_input;
+mod fields;
+mod grpc;
+mod harness;
+mod json;
+mod limit;
+mod metrics;
+mod ports;
+mod shutdown;
+mod store_away;
