@@ -28,7 +28,8 @@ type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
 /// lost connection is opened again with growing, random waits of at most half a second; meanwhile
 /// calls fail at once. Clones share the connection; dropping the last ends it and its task.
 ///
-/// Its futures are to be polled inside a Tokio runtime with IO and time.
+/// Its futures are to be polled inside a Tokio runtime with IO and time; they panic outside of one. The
+/// connection lives in the runtime of the first call, and moves on when that ends.
 ///
 /// # Examples
 ///

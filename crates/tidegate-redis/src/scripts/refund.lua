@@ -12,6 +12,8 @@ return answer(function()
       local rule = rules[next_number()]
       local state = rule.state
       if state.found then
+        -- What an earlier check left may count for less than it did.
+        state.settled_by = nil
         settle(rule, now)
         state.dirty = rule.step.refund(state, rule, cost, taken) or state.dirty
       end

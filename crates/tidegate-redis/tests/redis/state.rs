@@ -261,6 +261,25 @@ async fn absurd_costs_exceed_and_absurd_debits_are_bounded() {
     }
 }
 
+/// What counts for nothing after the first of two refunds in one call is gone for the second, as it is
+/// in memory, and a clock that steps back does not bring it back.
+#[tokio::test]
+async fn refunds_in_one_call_follow_one_another() {
+    let (server, store, clock) = with_clock();
+    let policy = sliding(6, Span::from_secs(10));
+    assert!(take(&store, &policy, units(6)).await.is_allowed());
+    clock.set(DAY + Span::from_secs(17));
+    let part = |cost| Check::take(Key::new("k").unwrap(), &policy, cost);
+    let half = Amount::from_micros(500_000);
+    store
+        .refund(&[part(units(4)), part(half)], DAY)
+        .await
+        .unwrap();
+    assert_eq!(server.command(&["EXISTS", SLIDING]), "0");
+    clock.set(DAY - Span::from_secs(8 * 3_600));
+    assert_eq!(take(&store, &policy, Cost::ZERO).await.remaining, units(6));
+}
+
 /// P59: a limit's new numbers count what was used under its old ones.
 #[tokio::test]
 async fn use_outlives_a_change_of_numbers() {
