@@ -39,12 +39,17 @@ impl ConfigErrors {
         self.faults.is_empty()
     }
 
+    /// Whether further faults are counted, and not shown.
+    pub(super) fn is_full(&self) -> bool {
+        self.faults.len() >= SHOWN
+    }
+
     /// Adds a fault; it is only made when it will be shown.
     pub(super) fn push(&mut self, fault: impl FnOnce() -> ConfigError) {
-        if self.faults.len() < SHOWN {
-            self.faults.push(fault());
-        } else {
+        if self.is_full() {
             self.more += 1;
+        } else {
+            self.faults.push(fault());
         }
     }
 

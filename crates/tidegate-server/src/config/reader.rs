@@ -127,6 +127,10 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown(&mut self, key: &Node<'_>, word: &str, known: &[&'static str]) {
+        if self.errors.is_full() {
+            // Only counted: looking for what was meant a million times would take long.
+            return self.refuse(key, "");
+        }
         let shown: String = word.chars().take(64).collect();
         if keys::LATER.contains(&word) {
             return self.refuse_with(key, format!("`{shown}` is not supported yet"), "remove it");
