@@ -49,3 +49,8 @@ pub use notation::{NotationError, Quota, parse_span};
 pub use policy::{Policy, PolicyError, PolicyTable};
 pub use store::{Store, StoreError, StoreErrorKind};
 pub use time::{Span, Timestamp};
+
+/// The examples of the project's README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -6,3 +6,4 @@ mod counts;
 mod faults;
 mod peers;
 mod process;
+mod readme;

@@ -8,7 +8,7 @@ use tidegate_testkit::RedisServer;
 use crate::counts::{FIFTY_A_DAY, LOG_TOTALS, addresses, away_from_midnight, memory, redis};
 use crate::process::{Service, free_port, fresh_folder, get, until};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()
