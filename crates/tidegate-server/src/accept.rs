@@ -5,6 +5,7 @@ mod pulse;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::pin::pin;
 
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,6 +19,9 @@ use crate::shutdown::Shutdown;
 
 /// Connections that the system holds until they are accepted.
 const BACKLOG: i32 = 1_024;
+
+/// How many pauses go by for one line in the log: about one in two seconds.
+const PAUSES_PER_LINE: u32 = 40;
 
 /// Opens a port. `::` takes IPv6 and IPv4, or IPv4 alone where IPv6 is off.
 ///
@@ -66,15 +70,20 @@ pub(crate) async fn run<S: Http>(
     mut shutdown: Shutdown,
 ) {
     let mut connections = JoinSet::new();
-    loop {
-        let is_full = connections.len() >= MAX_CONNECTIONS;
-        tokio::select! {
-            stream = accept(&listener), if !is_full => {
-                let serve = connection::serve(stream, protocol, service.clone(), shutdown.clone());
-                connections.spawn(serve);
+    {
+        // Kept over the rounds: a pause in it is not cut short by a connection that ends.
+        let mut accepted = pin!(accept(&listener));
+        loop {
+            let is_full = connections.len() >= MAX_CONNECTIONS;
+            tokio::select! {
+                stream = accepted.as_mut(), if !is_full => {
+                    accepted.set(accept(&listener));
+                    let (service, shutdown) = (service.clone(), shutdown.clone());
+                    connections.spawn(connection::serve(stream, protocol, service, shutdown));
+                }
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                () = shutdown.wait() => break,
             }
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            () = shutdown.wait() => break,
         }
     }
     // Refuse what the system would still queue, so that clients try elsewhere at once.
@@ -91,12 +100,16 @@ pub(crate) async fn run<S: Http>(
 /// The next connection. A failed accept never ends the loop: one that is the peer's matter is
 /// forgotten; one for want of files or memory is tried again after a pause, so as not to spin.
 async fn accept(listener: &TcpListener) -> TcpStream {
+    let mut pauses = 0_u32;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
             Err(error) if is_the_peers(&error) => {}
             Err(error) => {
-                tracing::error!("cannot accept a connection: {error}");
+                if pauses.is_multiple_of(PAUSES_PER_LINE) {
+                    tracing::error!("cannot accept connections: {error}");
+                }
+                pauses = pauses.wrapping_add(1);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

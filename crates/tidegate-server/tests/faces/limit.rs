@@ -133,6 +133,46 @@ async fn a_cost_above_the_limit_is_denied_for_good() {
     assert_eq!(ask("3").await.header("retry-after"), Some("2"));
 }
 
+/// P32: a limit of nothing denies for good on every face, and divides nothing by zero.
+#[tokio::test]
+async fn a_limit_of_nothing_denies_for_good() {
+    for limit in [
+        fixed("none", 0, 60),
+        Limit::rolling_window("none", Amount::ZERO, Span::from_secs(60)).expect("a limit"),
+        Limit::sliding_window("none", Amount::ZERO, Span::from_secs(60)).expect("a limit"),
+    ] {
+        let server = start([policy("default", [limit])]).await;
+        let denied = server.limit(&[("X-Client-Key", "a")]).await;
+        assert_eq!(
+            (denied.status, denied.body.as_str()),
+            (429, "cost exceeds limit\n")
+        );
+        assert_eq!(denied.header("retry-after"), None);
+        assert!(
+            denied
+                .header("ratelimit")
+                .expect("a state")
+                .starts_with("\"none\";r=0")
+        );
+        let request = tidegate_server::proto::v1::AllowRequest {
+            key: "a".into(),
+            ..Default::default()
+        };
+        let answer = server
+            .grpc()
+            .await
+            .allow(request)
+            .await
+            .expect("an answer")
+            .into_inner();
+        assert_eq!((answer.allowed, answer.retry_after), (false, None));
+        assert_eq!(
+            server.check(r#"{"key":"a"}"#).await.json()["outcome"],
+            "exceeds"
+        );
+    }
+}
+
 /// P45: the same key under two policies, and two keys that only join alike, count apart.
 #[tokio::test]
 async fn policies_and_keys_never_share_a_count() {

@@ -8,5 +8,7 @@ mod json;
 mod limit;
 mod metrics;
 mod ports;
+#[cfg(unix)]
+mod process;
 mod shutdown;
 mod store_away;

@@ -10,6 +10,7 @@ use tidegate_redis::{Address, RedisConfig};
 use tidegate_server::backend::Backend;
 use tidegate_server::proto::v1::{AllowRequest, CheckRequest};
 use tidegate_server::settings::{Stance, StoreSettings};
+use tidegate_testkit::RedisServer;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};
@@ -280,6 +281,40 @@ async fn the_stance_holds_from_the_start_over_every_fault_of_redis() {
                 "{fault:?} {stance:?}"
             );
             assert_eq!(server.get("/ready").await.body, "degraded\n", "{fault:?}");
+        }
+    }
+}
+
+/// P02, P04: a Redis that stops and comes back: the stance in between, and its own count after.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_may_stop_and_come_back() {
+    for stance in [Stance::Deny, Stance::Allow] {
+        let mut redis = RedisServer::start(&[]);
+        let mut settings = settings([bucket("default", "2/hour")]);
+        settings.on_store_error = stance;
+        settings.store = StoreSettings::Redis(RedisConfig {
+            address: Address::Tcp {
+                host: "127.0.0.1".into(),
+                port: redis.port(),
+            },
+            timeout: Span::from_millis(500),
+            ..RedisConfig::default()
+        });
+        let server = start_over(&settings, Backend::of(&settings.store)).await;
+        let ask = async |key| server.limit(&[("X-Client-Key", key)]).await.status;
+        for (key, expected) in [("used", 200), ("used", 200), ("used", 429)] {
+            assert_eq!(ask(key).await, expected);
+        }
+        redis.stop();
+        assert_stance(&server, stance).await;
+        redis.restart();
+        let until = Instant::now() + Duration::from_secs(5);
+        while server.get("/ready").await.body != "ready\n" {
+            assert!(Instant::now() < until, "it is not found again");
+            sleep(Duration::from_millis(20)).await;
+        }
+        for expected in [200, 200, 429] {
+            assert_eq!(ask("fresh").await, expected);
         }
     }
 }
