@@ -8,6 +8,7 @@
 //! (see `limit.rs`), so sums need no care.
 
 mod fixed_window;
+mod logs;
 mod rolling_window;
 mod sliding_window;
 mod spacing;
@@ -17,7 +18,8 @@ use crate::limit::Algorithm;
 use crate::time::{Span, Timestamp};
 
 use fixed_window::{FixedWindow, WindowState};
-use rolling_window::{Log, RollingWindow};
+pub(crate) use logs::Logs;
+use rolling_window::RollingWindow;
 use sliding_window::{SlidingState, SlidingWindow};
 use spacing::{Spacing, SpacingState};
 use token_bucket::{BucketState, TokenBucket};
@@ -73,17 +75,35 @@ fn count_from(now: Timestamp, stored: Timestamp, full: Span) -> Timestamp {
     }
 }
 
-/// The state of one rule for one key.
-#[derive(Clone, Debug)]
-pub(crate) enum State {
-    Bucket(BucketState),
-    Window(WindowState),
-    Log(Box<Log>),
-    Sliding(SlidingState),
-    Spacing(SpacingState),
+/// A state that is a few numbers: how it lies in a store's memory. All zeros is full.
+trait Words: Copy {
+    /// How many words it takes.
+    const COUNT: usize;
+
+    /// Reads it; missing words count as zero.
+    fn read(words: &[u64]) -> Self;
+
+    /// Writes it.
+    fn write(self, words: &mut [u64]);
+}
+
+/// The word at `place`, or zero.
+fn word(words: &[u64], place: usize) -> u64 {
+    words.get(place).copied().unwrap_or(0)
+}
+
+/// Writes these values over the first words.
+fn put<const N: usize>(words: &mut [u64], values: [u64; N]) {
+    words
+        .iter_mut()
+        .zip(values)
+        .for_each(|(word, value)| *word = value);
 }
 
 /// What is asked of every kind of limit: one of the algorithms, or a minimum spacing.
+///
+/// Its state for one key lies in a slice of words; what does not fit there is kept in [`Logs`], and
+/// the words name it.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Bucket(TokenBucket),
@@ -93,19 +113,55 @@ pub(crate) enum Rule {
     Spacing(Spacing),
 }
 
-/// Calls one step method on a rule and the state that belongs to it. A state of another kind cannot
-/// be met, since a slot's identity includes the rule's kind; if it were, it would count as full.
-macro_rules! on {
-    ($rule:expr, $state:expr, $step:ident, $inner:ident => $call:expr) => {
-        match ($rule, $state) {
-            (Rule::Bucket($step), State::Bucket($inner)) => $call,
-            (Rule::Window($step), State::Window($inner)) => $call,
-            (Rule::Log($step), State::Log($inner)) => $call,
-            (Rule::Sliding($step), State::Sliding($inner)) => $call,
-            (Rule::Spacing($step), State::Spacing($inner)) => $call,
-            (rule, state) => unreachable!("{rule:?} was given {state:?}"),
+/// Asks one question of a rule and the state in these words.
+macro_rules! ask {
+    ($rule:expr, $words:expr, $logs:expr, $step:ident, $state:ident => $answer:expr) => {
+        match $rule {
+            Rule::Bucket($step) => {
+                let $state = &BucketState::read($words);
+                $answer
+            }
+            Rule::Window($step) => {
+                let $state = &WindowState::read($words);
+                $answer
+            }
+            Rule::Log($step) => {
+                let $state = $logs.log($words);
+                $answer
+            }
+            Rule::Sliding($step) => {
+                let $state = &SlidingState::read($words);
+                $answer
+            }
+            Rule::Spacing($step) => {
+                let $state = &SpacingState::read($words);
+                $answer
+            }
         }
     };
+}
+
+/// Has a rule change the state in these words.
+macro_rules! change {
+    ($rule:expr, $words:expr, $logs:expr, $step:ident, $state:ident => $change:expr) => {
+        match $rule {
+            Rule::Bucket($step) => edit($words, |$state: &mut BucketState| $change),
+            Rule::Window($step) => edit($words, |$state: &mut WindowState| $change),
+            Rule::Log($step) => {
+                let $state = $logs.log_mut($words);
+                $change
+            }
+            Rule::Sliding($step) => edit($words, |$state: &mut SlidingState| $change),
+            Rule::Spacing($step) => edit($words, |$state: &mut SpacingState| $change),
+        }
+    };
+}
+
+/// Reads a state, changes it, and writes it back.
+fn edit<S: Words>(words: &mut [u64], change: impl FnOnce(&mut S)) {
+    let mut state = S::read(words);
+    change(&mut state);
+    state.write(words);
 }
 
 impl Rule {
@@ -135,49 +191,88 @@ impl Rule {
         matches!(self, Rule::Spacing(_))
     }
 
-    /// The state of a key never seen.
-    pub(crate) fn fresh(&self) -> State {
+    /// Whether the state lies in [`Logs`], and its words only name it.
+    pub(crate) fn is_log(&self) -> bool {
+        matches!(self, Rule::Log(_))
+    }
+
+    /// How many words a state takes.
+    pub(crate) fn words(&self) -> usize {
         match self {
-            Rule::Bucket(_) => State::Bucket(BucketState::default()),
-            Rule::Window(_) => State::Window(WindowState::default()),
-            Rule::Log(_) => State::Log(Box::default()),
-            Rule::Sliding(_) => State::Sliding(SlidingState::default()),
-            Rule::Spacing(_) => State::Spacing(SpacingState::default()),
+            Rule::Bucket(_) => BucketState::COUNT,
+            Rule::Window(_) => WindowState::COUNT,
+            Rule::Log(_) => Logs::WORDS,
+            Rule::Sliding(_) => SlidingState::COUNT,
+            Rule::Spacing(_) => SpacingState::COUNT,
         }
     }
 
     /// See [`Step::wait`].
-    pub(crate) fn wait(&self, state: &State, now: Timestamp, cost: u64) -> Option<Span> {
-        on!(self, state, step, inner => step.wait(inner, now, cost))
+    pub(crate) fn wait(
+        &self,
+        words: &[u64],
+        logs: &Logs,
+        now: Timestamp,
+        cost: u64,
+    ) -> Option<Span> {
+        ask!(self, words, logs, step, state => step.wait(state, now, cost))
     }
 
     /// See [`Step::remaining`].
-    pub(crate) fn remaining(&self, state: &State, now: Timestamp) -> u64 {
-        on!(self, state, step, inner => step.remaining(inner, now))
+    pub(crate) fn remaining(&self, words: &[u64], logs: &Logs, now: Timestamp) -> u64 {
+        ask!(self, words, logs, step, state => step.remaining(state, now))
     }
 
     /// See [`Step::reset_after`].
-    pub(crate) fn reset_after(&self, state: &State, now: Timestamp) -> Span {
-        on!(self, state, step, inner => step.reset_after(inner, now))
+    pub(crate) fn reset_after(&self, words: &[u64], logs: &Logs, now: Timestamp) -> Span {
+        ask!(self, words, logs, step, state => step.reset_after(state, now))
     }
 
     /// See [`Step::charge`].
-    pub(crate) fn charge(&self, state: &mut State, now: Timestamp, cost: u64) {
-        on!(self, state, step, inner => step.charge(inner, now, cost));
+    pub(crate) fn charge(&self, words: &mut [u64], logs: &mut Logs, now: Timestamp, cost: u64) {
+        change!(self, words, logs, step, state => step.charge(state, now, cost));
     }
 
     /// See [`Step::charge_shared`].
-    pub(crate) fn charge_shared(&self, state: &mut State, now: Timestamp, cost: u64) {
-        on!(self, state, step, inner => step.charge_shared(inner, now, cost));
+    pub(crate) fn charge_shared(
+        &self,
+        words: &mut [u64],
+        logs: &mut Logs,
+        now: Timestamp,
+        cost: u64,
+    ) {
+        change!(self, words, logs, step, state => step.charge_shared(state, now, cost));
+    }
+
+    /// In which fraction of a millionth the amounts in its words are counted, as its denominator.
+    pub(crate) fn scale(&self) -> u64 {
+        match self {
+            Rule::Bucket(step) => step.scale(),
+            Rule::Window(_) | Rule::Log(_) | Rule::Sliding(_) | Rule::Spacing(_) => 1,
+        }
+    }
+
+    /// Converts words written when the scale was another.
+    pub(crate) fn convert(&self, words: &mut [u64], scale: u64) {
+        if let Rule::Bucket(step) = self {
+            edit(words, |state| step.convert(state, scale));
+        }
     }
 
     /// See [`Step::refund`].
-    pub(crate) fn refund(&self, state: &mut State, now: Timestamp, cost: u64, taken: Timestamp) {
-        on!(self, state, step, inner => step.refund(inner, now, cost, taken));
+    pub(crate) fn refund(
+        &self,
+        words: &mut [u64],
+        logs: &mut Logs,
+        now: Timestamp,
+        cost: u64,
+        taken_at: Timestamp,
+    ) {
+        change!(self, words, logs, step, state => step.refund(state, now, cost, taken_at));
     }
 
     /// See [`Step::restamp`].
-    pub(crate) fn restamp(&self, state: &mut State, now: Timestamp) {
-        on!(self, state, step, inner => step.restamp(inner, now));
+    pub(crate) fn restamp(&self, words: &mut [u64], logs: &mut Logs, now: Timestamp) {
+        change!(self, words, logs, step, state => step.restamp(state, now));
     }
 }

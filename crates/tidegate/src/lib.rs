@@ -27,6 +27,7 @@ mod check;
 mod clock;
 mod decision;
 mod key;
+mod layout;
 mod limit;
 mod limiter;
 mod memory;

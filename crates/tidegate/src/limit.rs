@@ -146,7 +146,7 @@ impl Limit {
         if num > FASTEST_UNITS_PER_SECOND * den {
             return Err(LimitError::RateTooFast { rate });
         }
-        if num >= DOMAIN || 2 * u128::from(capacity.as_micros()) * den >= DOMAIN {
+        if num >= DOMAIN || den >= DOMAIN || 2 * u128::from(capacity.as_micros()) * den >= DOMAIN {
             return Err(LimitError::RateTooFine { capacity, rate });
         }
         Limit::new(name, Algorithm::TokenBucket { capacity, rate })

@@ -2,7 +2,7 @@
 
 mod account;
 mod batch;
-mod entry;
+mod flat;
 mod overflow;
 mod shard;
 mod sweep;
@@ -187,6 +187,7 @@ impl<C: Clock> MemoryStore<C> {
     /// Drops every key that is back to full now, and gives its memory back.
     pub fn sweep(&self) {
         let now = self.clock.now();
+        self.table.look_at_clock(now);
         (0..self.table.shard_count()).for_each(|shard| self.table.sweep(shard, now));
     }
 

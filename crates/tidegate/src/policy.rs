@@ -7,6 +7,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use crate::algorithm::Rule;
+use crate::layout::{Layout, Slot};
 use crate::limit::{Limit, LimitError};
 use crate::name::{Name, NameError};
 
@@ -36,6 +37,9 @@ pub struct Policy {
     /// The name as 64 bits: what keeps one policy's keys apart from another's in memory.
     space: u64,
     parts: Box<[Part]>,
+    /// How many words the states of all parts take.
+    words: usize,
+    layout: Layout,
 }
 
 /// One rule of a policy: a limit itself, or the minimum spacing that goes with the limit before it.
@@ -47,6 +51,8 @@ pub(crate) struct Part {
     /// this part's, also after limits were added, removed or put in another order.
     pub(crate) slot: u64,
     pub(crate) rule: Rule,
+    /// Where its state's words begin among those of the policy.
+    offset: usize,
 }
 
 impl Part {
@@ -57,13 +63,30 @@ impl Part {
             limit: place,
             slot: slot(""),
             rule: limit.rule().clone(),
+            offset: 0,
         };
         let spacing = limit.min_interval().map(|interval| Part {
             limit: place,
             slot: slot("min_interval"),
             rule: Rule::spacing(interval),
+            offset: 0,
         });
         std::iter::once(own).chain(spacing)
+    }
+
+    /// The part as a layout knows it.
+    fn slot(&self) -> Slot {
+        Slot {
+            id: self.slot,
+            words: self.rule.words(),
+            is_log: self.rule.is_log(),
+            scale: self.rule.scale(),
+        }
+    }
+
+    /// The words of this part among those of its policy.
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.rule.words()
     }
 }
 
@@ -112,12 +135,21 @@ impl Policy {
             .iter()
             .enumerate()
             .flat_map(|(place, limit)| Part::of(place, limit));
-        let (parts, space) = (parts.collect(), fingerprint(&[name.as_str()]));
+        let mut parts: Box<[Part]> = parts.collect();
+        let mut words = 0;
+        for part in &mut parts {
+            part.offset = words;
+            words += part.rule.words();
+        }
+        let layout = Layout::of(parts.iter().map(Part::slot));
+        let space = fingerprint(&[name.as_str()]);
         Ok(Policy {
             name,
             limits,
             space,
             parts,
+            words,
+            layout,
         })
     }
 
@@ -135,6 +167,16 @@ impl Policy {
 
     pub(crate) fn space(&self) -> u64 {
         self.space
+    }
+
+    /// How many words the states of all its parts take.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Which parts it has, in which order.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// Each limit followed by its spacing, if it has one.

@@ -1,6 +1,6 @@
 //! The fixed window: a count that starts again with each window.
 
-use super::{Step, count_from};
+use super::{Step, Words, count_from, put, word};
 use crate::amount::Amount;
 use crate::limit::Align;
 use crate::time::{Span, Timestamp};
@@ -18,6 +18,21 @@ pub(crate) struct FixedWindow {
 pub(crate) struct WindowState {
     start: Timestamp,
     used: u64,
+}
+
+impl Words for WindowState {
+    const COUNT: usize = 2;
+
+    fn read(words: &[u64]) -> WindowState {
+        WindowState {
+            start: Timestamp::from_nanos(word(words, 0)),
+            used: word(words, 1),
+        }
+    }
+
+    fn write(self, words: &mut [u64]) {
+        put(words, [self.start.as_nanos(), self.used]);
+    }
 }
 
 impl FixedWindow {

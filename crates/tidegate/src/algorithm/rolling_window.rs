@@ -28,6 +28,12 @@ struct Entry {
 }
 
 impl Log {
+    /// A log of nothing.
+    pub(super) const EMPTY: Log = Log {
+        sum: 0,
+        entries: VecDeque::new(),
+    };
+
     fn newest(&self) -> Timestamp {
         self.entries
             .back()

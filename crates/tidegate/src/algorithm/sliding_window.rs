@@ -3,7 +3,7 @@
 //! With a previous window's count p, elapsed time e of the current one and its count c, used is
 //! `floor(p * (W - e) / W)` in whole units, plus c.
 
-use super::{Step, count_from};
+use super::{Step, Words, count_from, put, word};
 use crate::amount::{Amount, MICROS_PER_UNIT};
 use crate::time::{Span, Timestamp};
 
@@ -20,6 +20,22 @@ pub(crate) struct SlidingState {
     start: Timestamp,
     previous: u64,
     current: u64,
+}
+
+impl Words for SlidingState {
+    const COUNT: usize = 3;
+
+    fn read(words: &[u64]) -> SlidingState {
+        SlidingState {
+            start: Timestamp::from_nanos(word(words, 0)),
+            previous: word(words, 1),
+            current: word(words, 2),
+        }
+    }
+
+    fn write(self, words: &mut [u64]) {
+        put(words, [self.start.as_nanos(), self.previous, self.current]);
+    }
 }
 
 impl SlidingWindow {

@@ -1,6 +1,6 @@
 //! A minimum spacing: one request of a key no sooner than an interval after the last.
 
-use super::{Step, count_from};
+use super::{Step, Words, count_from, put, word};
 use crate::time::{Span, Timestamp};
 
 /// The interval.
@@ -13,6 +13,26 @@ pub(crate) struct Spacing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SpacingState {
     last: Option<Timestamp>,
+}
+
+/// Zero is never; anything else is one nanosecond after the last request.
+impl Words for SpacingState {
+    const COUNT: usize = 1;
+
+    fn read(words: &[u64]) -> SpacingState {
+        SpacingState {
+            last: word(words, 0).checked_sub(1).map(Timestamp::from_nanos),
+        }
+    }
+
+    fn write(self, words: &mut [u64]) {
+        put(
+            words,
+            [self
+                .last
+                .map_or(0, |last| last.as_nanos().saturating_add(1))],
+        );
+    }
 }
 
 impl Spacing {

@@ -5,7 +5,7 @@
 //! that nothing is ever rounded: debt is counted in `1/den` of a millionth, of which exactly `num`
 //! come back each nanosecond.
 
-use super::{LATE_AT_MOST, Step};
+use super::{LATE_AT_MOST, Step, Words, put, word};
 use crate::amount::{Amount, Rate, gcd};
 use crate::time::{Span, Timestamp};
 
@@ -27,6 +27,21 @@ pub(crate) struct BucketState {
     debt: u64,
 }
 
+impl Words for BucketState {
+    const COUNT: usize = 2;
+
+    fn read(words: &[u64]) -> BucketState {
+        BucketState {
+            time: Timestamp::from_nanos(word(words, 0)),
+            debt: word(words, 1),
+        }
+    }
+
+    fn write(self, words: &mut [u64]) {
+        put(words, [self.time.as_nanos(), self.debt]);
+    }
+}
+
 impl TokenBucket {
     pub(crate) fn new(capacity: Amount, rate: Rate) -> TokenBucket {
         // num/den per microsecond = num / (1000 * den) per nanosecond, reduced.
@@ -39,6 +54,18 @@ impl TokenBucket {
             num,
             den,
         }
+    }
+
+    /// The denominator in which debt is counted.
+    pub(super) fn scale(&self) -> u64 {
+        self.den
+    }
+
+    /// Converts a debt that was counted in another denominator, rounded up.
+    pub(super) fn convert(&self, state: &mut BucketState, scale: u64) {
+        let debt = u128::from(state.debt) * u128::from(self.den);
+        let debt = debt.div_ceil(u128::from(scale.max(1)));
+        state.debt = u64::try_from(debt).unwrap_or(u64::MAX).min(2 * self.empty);
     }
 
     /// The state at `now`, or a little later when the clock was read late.

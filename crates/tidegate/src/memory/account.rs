@@ -1,9 +1,9 @@
 //! How one check is answered from a key's states.
 //!
-//! Two passes: first every check is asked, with nothing changed; then, when it is known what is
-//! taken, each is charged and its decision written.
+//! Two passes: first every part is asked, with nothing changed; then, when it is known what is taken,
+//! each is charged and the decision written.
 
-use super::entry::{Slot, Slots};
+use crate::algorithm::Logs;
 use crate::amount::{Amount, Cost};
 use crate::check::{Check, Mode};
 use crate::decision::{Decision, Outcome};
@@ -16,79 +16,125 @@ pub(super) type Wait = Option<Span>;
 /// The most parts of one policy: every limit with a spacing.
 pub(super) const MAX_PARTS: usize = 2 * Policy::MAX_LIMITS;
 
-/// A key's states under one policy for the length of one call.
+/// A key's states under one policy, at one instant.
 pub(super) struct Account<'a> {
     pub(super) policy: &'a Policy,
-    pub(super) slots: Slots,
+    /// The states, as the policy lays them out; all zeros is a key never seen.
+    pub(super) states: &'a mut [u64],
+    /// What the states may name.
+    pub(super) logs: &'a mut Logs,
+    pub(super) now: Timestamp,
     /// What earlier checks of the same call have asked of these states.
-    pending: u64,
+    pub(super) pending: u64,
     /// Set when the store has no room for this key: how long to wait for some.
     pub(super) no_room: Option<Span>,
 }
 
-impl<'a> Account<'a> {
-    pub(super) fn new(policy: &'a Policy, slots: Slots) -> Account<'a> {
-        Account {
-            policy,
-            slots,
-            pending: 0,
-            no_room: None,
+/// What one check came to.
+pub(super) struct Taken {
+    pub(super) decision: Decision,
+    /// When the states are back to full, if they were charged.
+    pub(super) full_at: Option<Timestamp>,
+}
+
+impl Account<'_> {
+    /// Decides a check that is a call of its own.
+    pub(super) fn take(&mut self, check: &Check<'_>) -> Taken {
+        // Sized by the policy, since most have one part and clearing room for all would cost more
+        // than deciding.
+        match self.policy.parts().len() {
+            1 => self.take_with::<1>(check),
+            2 => self.take_with::<2>(check),
+            _ => self.take_with::<MAX_PARTS>(check),
+        }
+    }
+
+    fn take_with<const N: usize>(&mut self, check: &Check<'_>) -> Taken {
+        let mut waits = [Some(Span::ZERO); N];
+        let waits = &mut waits[..self.policy.parts().len()];
+        let passes = self.ask(check, waits);
+        let charged = self.settle(check, passes);
+        Taken {
+            decision: self.decision(waits),
+            full_at: charged.then(|| self.full_at()),
         }
     }
 
     /// Writes each part's wait for the check's cost, on top of what is pending, and says whether the
     /// check passes.
-    pub(super) fn ask(&mut self, check: &Check<'_>, now: Timestamp, waits: &mut [Wait]) -> bool {
+    pub(super) fn ask(&self, check: &Check<'_>, waits: &mut [Wait]) -> bool {
         let cost = check.cost.as_micros();
-        let parts = self.policy.parts();
-        let slots = self.slots.align(parts).iter();
-        for (slot, (part, wait)) in slots.zip(parts.iter().zip(&mut *waits)) {
-            *wait = ask_part(part, slot, cost, self.pending, now);
-            if let (Some(room), Some(wait), true) = (self.no_room, wait, cost > 0) {
+        let mut passes = true;
+        for (part, wait) in self.policy.parts().iter().zip(waits) {
+            *wait = self.ask_part(part, cost);
+            if let (Some(room), Some(wait), true) = (self.no_room, &mut *wait, cost > 0) {
                 *wait = room.max(*wait);
             }
+            passes &= *wait == Some(Span::ZERO);
         }
-        if check.mode != Mode::Peek {
-            self.pending = self.pending.saturating_add(cost);
-        }
-        waits.iter().all(|wait| *wait == Some(Span::ZERO))
+        passes
     }
 
-    /// Charges every part.
-    pub(super) fn charge(&mut self, cost: Cost, now: Timestamp) {
-        let parts = self.policy.parts();
-        for (slot, part) in self.slots.align(parts).iter_mut().zip(parts) {
-            part.rule.charge(&mut slot.state, now, cost.as_micros());
+    /// One part's wait for a cost on top of what is pending.
+    fn ask_part(&self, part: &Part, cost: u64) -> Wait {
+        if cost == 0 {
+            return Some(Span::ZERO);
         }
+        if self.pending > 0 && part.rule.is_spacing() {
+            return None;
+        }
+        let cost = cost.saturating_add(self.pending);
+        part.rule
+            .wait(&self.states[part.range()], self.logs, self.now, cost)
     }
 
-    /// Gives every part back what was taken at `taken_at`.
-    pub(super) fn refund(&mut self, cost: Cost, now: Timestamp, taken_at: Timestamp) {
-        let parts = self.policy.parts();
-        for (slot, part) in self.slots.align(parts).iter_mut().zip(parts) {
+    /// Does to the states what the check does, given whether its call passes, and says whether they
+    /// were charged.
+    pub(super) fn settle(&mut self, check: &Check<'_>, passes: bool) -> bool {
+        if check.cost.is_zero() {
+            return false;
+        }
+        match check.mode {
+            Mode::Debit => self.charge(check.cost),
+            Mode::Take if passes => self.charge(check.cost),
+            Mode::Take => self.restamp(),
+            Mode::Peek => {}
+        }
+        check.mode == Mode::Debit || (check.mode == Mode::Take && passes)
+    }
+
+    fn charge(&mut self, cost: Cost) {
+        for part in self.policy.parts() {
+            let states = &mut self.states[part.range()];
             part.rule
-                .refund(&mut slot.state, now, cost.as_micros(), taken_at);
+                .charge(states, self.logs, self.now, cost.as_micros());
         }
     }
 
     /// Stamps states anew that the clock stepped back behind.
-    pub(super) fn restamp(&mut self, now: Timestamp) {
-        let parts = self.policy.parts();
-        for (slot, part) in self.slots.align(parts).iter_mut().zip(parts) {
-            part.rule.restamp(&mut slot.state, now);
+    fn restamp(&mut self) {
+        for part in self.policy.parts() {
+            part.rule
+                .restamp(&mut self.states[part.range()], self.logs, self.now);
+        }
+    }
+
+    /// Gives every part back what was taken at `taken_at`.
+    pub(super) fn refund(&mut self, cost: Cost, taken_at: Timestamp) {
+        for part in self.policy.parts() {
+            let states = &mut self.states[part.range()];
+            part.rule
+                .refund(states, self.logs, self.now, cost.as_micros(), taken_at);
         }
     }
 
     /// The governing decision, from the waits that were asked and the states as they now are.
-    pub(super) fn decision(&mut self, waits: &[Wait], now: Timestamp) -> Decision {
-        let policy = self.policy;
-        let parts = policy.parts();
-        let slots = self.slots.align(parts).iter().zip(parts.iter().zip(waits));
-        let mut answers = slots.map(|(slot, (part, wait))| answer(part, slot, *wait, policy, now));
-        let first = answers.next();
-        let mut limit = first.unwrap_or_else(|| unreachable!("a policy has at least one limit"));
+    pub(super) fn decision(&self, waits: &[Wait]) -> Decision {
+        let parts = self.policy.parts();
+        let mut limit = self.answer(&parts[0], waits[0]);
         let mut governing = None;
-        for next in answers {
+        for (part, wait) in parts.iter().zip(waits).skip(1) {
+            let next = self.answer(part, *wait);
             if next.limit_index == limit.limit_index {
                 limit = limit.with_spacing(&next);
             } else {
@@ -96,43 +142,51 @@ impl<'a> Account<'a> {
                 limit = next;
             }
         }
-        Decision::governing(governing.into_iter().chain([limit])).unwrap_or(limit)
+        match governing {
+            None => limit,
+            Some(earlier) => Decision::governing([earlier, limit]).unwrap_or(limit),
+        }
+    }
+
+    /// One part's decision.
+    fn answer(&self, part: &Part, wait: Wait) -> Decision {
+        let states = &self.states[part.range()];
+        let outcome = match wait {
+            None => Outcome::Exceeds,
+            Some(Span::ZERO) => Outcome::Allow,
+            Some(_) => Outcome::Deny,
+        };
+        let remaining = part.rule.remaining(states, self.logs, self.now);
+        Decision {
+            outcome,
+            limit_index: part.limit,
+            limit: self.policy.limits()[part.limit].algorithm().max(),
+            remaining: Amount::from_micros(remaining),
+            retry_after: wait.filter(|_| outcome == Outcome::Deny),
+            reset_after: part.rule.reset_after(states, self.logs, self.now),
+        }
     }
 
     /// When every state is back to full.
-    pub(super) fn full_at(&mut self, now: Timestamp) -> Timestamp {
-        let parts = self.policy.parts();
-        let slots = self.slots.align(parts).iter().zip(parts);
-        let resets = slots.map(|(slot, part)| part.rule.reset_after(&slot.state, now));
-        now + resets.max().unwrap_or(Span::ZERO)
+    pub(super) fn full_at(&self) -> Timestamp {
+        let reset_after = |part: &Part| {
+            part.rule
+                .reset_after(&self.states[part.range()], self.logs, self.now)
+        };
+        self.now
+            + self
+                .policy
+                .parts()
+                .iter()
+                .map(reset_after)
+                .max()
+                .unwrap_or(Span::ZERO)
     }
-}
 
-/// One part's wait for a cost on top of what is pending.
-fn ask_part(part: &Part, slot: &Slot, cost: u64, pending: u64, now: Timestamp) -> Wait {
-    if cost == 0 {
-        return Some(Span::ZERO);
-    }
-    if pending > 0 && part.rule.is_spacing() {
-        return None;
-    }
-    part.rule
-        .wait(&slot.state, now, cost.saturating_add(pending))
-}
-
-/// One part's decision.
-fn answer(part: &Part, slot: &Slot, wait: Wait, policy: &Policy, now: Timestamp) -> Decision {
-    let outcome = match wait {
-        None => Outcome::Exceeds,
-        Some(Span::ZERO) => Outcome::Allow,
-        Some(_) => Outcome::Deny,
-    };
-    Decision {
-        outcome,
-        limit_index: part.limit,
-        limit: policy.limits()[part.limit].algorithm().max(),
-        remaining: Amount::from_micros(part.rule.remaining(&slot.state, now)),
-        retry_after: wait.filter(|_| outcome == Outcome::Deny),
-        reset_after: part.rule.reset_after(&slot.state, now),
+    /// Forgets the logs that the states name, when the states are not kept.
+    pub(super) fn discard(self) {
+        for part in self.policy.parts().iter().filter(|part| part.rule.is_log()) {
+            self.logs.forget(&mut self.states[part.range()]);
+        }
     }
 }

@@ -4,63 +4,160 @@ use std::collections::HashMap;
 
 use parking_lot::MutexGuard;
 
-use super::account::{MAX_PARTS, Wait};
+use super::account::{Account, MAX_PARTS, Wait};
 use super::shard::Shard;
-use super::table::{Held, Table};
+use super::table::{Home, States, Table};
 use crate::check::{Check, Mode};
 use crate::decision::Decision;
+use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
+
+/// A key in the middle of a call: a copy of its states, and where they go.
+struct Held<'a> {
+    policy: &'a Policy,
+    hash: u64,
+    shard: usize,
+    states: States,
+    /// Where they go when the key has no entry.
+    home: Option<Home>,
+    /// What the call has asked of them so far.
+    pending: u64,
+    /// When they are back to full, if they were charged.
+    full_at: Option<Timestamp>,
+}
+
+impl Held<'_> {
+    fn account<'a>(&'a mut self, shard: &'a mut Shard, now: Timestamp) -> Account<'a> {
+        let no_room = self.home.and_then(Home::no_room);
+        let Held {
+            policy,
+            states,
+            pending,
+            ..
+        } = self;
+        Account {
+            policy,
+            states,
+            logs: shard.logs_mut(),
+            now,
+            pending: *pending,
+            no_room,
+        }
+    }
+}
 
 impl Table {
     /// Decides all checks together, in their order.
     pub(super) fn take_all(&self, checks: &[Check<'_>], now: Timestamp) -> Vec<Decision> {
         let hashes: Vec<u64> = checks.iter().map(|check| self.hash(check)).collect();
         let mut shards = self.lock_all(&hashes);
-        let mut held: Vec<Held<'_>> = Vec::with_capacity(checks.len());
-        let mut places: HashMap<u64, usize> = HashMap::with_capacity(checks.len());
-        let accounts: Vec<usize> = checks
-            .iter()
-            .zip(&hashes)
-            .map(|(check, &hash)| {
-                *places.entry(hash).or_insert_with(|| {
-                    let shard = shards.get_mut(self.shard_of(hash));
-                    held.push(self.open(shard, check, hash, now));
-                    held.len() - 1
-                })
-            })
-            .collect();
-        for (check, &place) in checks.iter().zip(&accounts) {
-            self.make_room(
-                shards.get_mut(held[place].shard()),
-                &mut held[place],
-                check,
-                now,
-            );
-        }
+        let (mut held, places) = self.hold(&mut shards, checks, &hashes, now);
 
         let mut waits: Vec<[Wait; MAX_PARTS]> = vec![[Some(Span::ZERO); MAX_PARTS]; checks.len()];
         let mut allowed = true;
-        for ((check, &place), waits) in checks.iter().zip(&accounts).zip(&mut waits) {
-            let parts = check.policy.parts().len();
-            let passes = held[place].account.ask(check, now, &mut waits[..parts]);
+        for ((check, &place), waits) in checks.iter().zip(&places).zip(&mut waits) {
+            let held = &mut held[place];
+            let shard = shards.get_mut(held.shard);
+            let passes = held
+                .account(shard, now)
+                .ask(check, &mut waits[..check.policy.parts().len()]);
             allowed &= passes || check.mode != Mode::Take;
+            if check.mode != Mode::Peek {
+                held.pending = held.pending.saturating_add(check.cost.as_micros());
+            }
         }
-        let decisions = checks
-            .iter()
-            .zip(&accounts)
-            .zip(&waits)
-            .map(|((check, &place), waits)| {
-                let held = &mut held[place];
-                self.settle(held, check, allowed, now);
-                held.account
-                    .decision(&waits[..check.policy.parts().len()], now)
-            });
+        let each = checks.iter().zip(&places).zip(&waits);
+        let decisions = each.map(|((check, &place), waits)| {
+            let held = &mut held[place];
+            let mut account = held.account(shards.get_mut(held.shard), now);
+            let charged = account.settle(check, allowed);
+            let decision = account.decision(&waits[..check.policy.parts().len()]);
+            if charged {
+                held.full_at = Some(account.full_at());
+            }
+            if let Some(home) = held.home {
+                self.settle_shared(check, held.hash, home, charged, now);
+            }
+            decision
+        });
         let decisions = decisions.collect();
-        for held in held {
-            let shard = shards.get_mut(held.shard());
-            self.close(shard, held, now);
-        }
+        held.into_iter()
+            .for_each(|held| self.put(&mut shards, held, now));
         decisions
+    }
+
+    /// Copies the states of every key of a call, once each, and says which check has which.
+    fn hold<'a>(
+        &self,
+        shards: &mut Locked<'_>,
+        checks: &[Check<'a>],
+        hashes: &[u64],
+        now: Timestamp,
+    ) -> (Vec<Held<'a>>, Vec<usize>) {
+        let mut held: Vec<Held<'_>> = Vec::with_capacity(checks.len());
+        let mut known: HashMap<u64, usize> = HashMap::with_capacity(checks.len());
+        let places = checks.iter().zip(hashes).map(|(check, &hash)| {
+            let shard = shards.get_mut(self.shard_of(hash));
+            let place = *known.entry(hash).or_insert_with(|| {
+                held.push(self.copy(shard, check, hash, now));
+                held.len() - 1
+            });
+            let held = &mut held[place];
+            if held.home == Some(Home::None) {
+                held.home = Some(self.find_home(shard, check, now));
+            }
+            place
+        });
+        let places = places.collect();
+        (held, places)
+    }
+
+    fn copy<'a>(
+        &self,
+        shard: &mut Shard,
+        check: &Check<'a>,
+        hash: u64,
+        now: Timestamp,
+    ) -> Held<'a> {
+        let policy = check.policy;
+        let (states, home) = match shard.locate(policy, hash) {
+            Some(place) => (
+                States::from(&shard.states_mut(place).0[..policy.words()]),
+                None,
+            ),
+            None => (self.seeded(shard, policy, hash, now), Some(Home::None)),
+        };
+        Held {
+            policy,
+            hash,
+            shard: self.shard_of(hash),
+            states,
+            home,
+            pending: 0,
+            full_at: None,
+        }
+    }
+
+    /// Puts a key's states back where they belong.
+    fn put(&self, shards: &mut Locked<'_>, held: Held<'_>, now: Timestamp) {
+        let Held {
+            policy,
+            hash,
+            shard,
+            states,
+            home,
+            full_at,
+            ..
+        } = held;
+        let shard = shards.get_mut(shard);
+        if let Some(home) = home {
+            self.put_new(shard, policy, hash, states, home, full_at, now);
+        } else if let Some(place) = shard.locate(policy, hash) {
+            shard.states_mut(place).0[..states.len()].copy_from_slice(&states);
+            if let Some(full_at) = full_at {
+                shard.set_full_at(place, policy, full_at);
+            }
+        }
     }
 
     /// Locks every shard that these hashes live in, lowest first: the one order of locks.

@@ -1,94 +1,258 @@
 //! One shard of the table: the keys under one lock.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry as Place;
-
-use super::entry::{Entry, Slots};
+use super::flat::{At, Flat, Life};
+use crate::algorithm::Logs;
+use crate::layout::Slot;
+use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
 
-/// The keys of one shard.
+/// The keys of one shard. It fills one cache line together with its lock.
 #[derive(Debug)]
 pub(super) struct Shard {
-    entries: HashTable<Entry>,
+    /// Keys with two words of states: one bucket, one fixed window, or one log.
+    small: Flat,
+    /// Keys with more, by size.
+    #[allow(
+        clippy::box_collection,
+        reason = "a vector's own three words would cross the line"
+    )]
+    larger: Option<Box<Vec<Flat>>>,
+    logs: Logs,
     /// No entry is back to full before this.
     earliest: Timestamp,
 }
 
-impl Shard {
-    pub(super) const EMPTY: Shard = Shard {
-        entries: HashTable::new(),
-        earliest: Timestamp::from_nanos(u64::MAX),
-    };
+/// Where a key's entry is: in which of the shard's tables, 0 being the small one, and where there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    table: usize,
+    at: At,
+}
 
-    /// Drops what is back to full, gives memory back, and says how many were dropped.
+impl Shard {
+    pub(super) fn empty() -> Shard {
+        let (small, logs) = (Flat::for_states(2), Logs::default());
+        Shard {
+            small,
+            larger: None,
+            logs,
+            earliest: Timestamp::from_nanos(u64::MAX),
+        }
+    }
+
+    /// Where this key's entry is, its states in the order of the policy.
+    pub(super) fn locate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+        let table = self.table_for(policy);
+        let at = table.and_then(|table| self.flat(table).find(hash));
+        match (table, at) {
+            (Some(table), Some(at)) if self.flat(table).life(at).layout() == policy.layout() => {
+                Some(Place { table, at })
+            }
+            (_, None) if self.larger.is_none() => None,
+            _ => self.relocate(policy, hash),
+        }
+    }
+
+    /// The states at a place, and the logs that they may name.
+    pub(super) fn states_mut(&mut self, place: Place) -> (&mut [u64], &mut Logs) {
+        let flat = match place.table.checked_sub(1) {
+            None => &mut self.small,
+            Some(table) => match self
+                .larger
+                .as_mut()
+                .and_then(|larger| larger.get_mut(table))
+            {
+                Some(flat) => flat,
+                None => unreachable!("a place is in a table that is there"),
+            },
+        };
+        (flat.states_mut(place.at), &mut self.logs)
+    }
+
+    /// The logs that states of this shard may name.
+    pub(super) fn logs_mut(&mut self) -> &mut Logs {
+        &mut self.logs
+    }
+
+    /// Says when the entry at a place, of this policy, is back to full.
+    pub(super) fn set_full_at(&mut self, place: Place, policy: &Policy, full_at: Timestamp) {
+        let life = Life::new(full_at, policy.layout());
+        self.flat_mut(place.table).set_life(place.at, life);
+        self.earliest = self.earliest.min(life.full_at());
+    }
+
+    /// Adds an entry for a key that has none, and says how many that were back to full it dropped to
+    /// make room.
+    pub(super) fn insert(
+        &mut self,
+        policy: &Policy,
+        hash: u64,
+        states: &[u64],
+        full_at: Timestamp,
+        now: Timestamp,
+    ) -> usize {
+        let table = self
+            .table_for(policy)
+            .unwrap_or_else(|| self.add_table(policy));
+        let mut dropped = 0;
+        if self.flat(table).is_full() {
+            dropped = self.drop_full(table, now);
+            // Dropping may have made no room at the crowded place.
+            if self.flat(table).is_full() {
+                self.flat_mut(table).rebuild();
+            }
+        }
+        let life = Life::new(full_at, policy.layout());
+        self.flat_mut(table).insert(hash, life, states);
+        self.earliest = self.earliest.min(life.full_at());
+        dropped
+    }
+
+    /// Forgets a key, and says whether it was there.
+    pub(super) fn remove(&mut self, policy: &Policy, hash: u64) -> bool {
+        let Some(place) = self.locate(policy, hash) else {
+            return false;
+        };
+        let (states, logs) = self.states_mut(place);
+        forget_logs(&policy.layout().slots(), states, logs);
+        self.flat_mut(place.table).remove(place.at);
+        true
+    }
+
+    /// Drops what is back to full, gives memory back, and says how many entries were dropped.
     pub(super) fn sweep(&mut self, now: Timestamp) -> usize {
         if self.earliest > now {
             return 0;
         }
-        let before = self.entries.len();
-        let mut earliest = Shard::EMPTY.earliest;
-        self.entries.retain(|entry| {
-            let keep = entry.full_at > now;
-            if keep {
-                earliest = earliest.min(entry.full_at);
-            }
-            keep
+        let dropped = (0..self.table_count())
+            .map(|table| self.drop_full(table, now))
+            .sum();
+        let lives = (0..self.table_count()).flat_map(|table| {
+            let flat = self.flat(table);
+            flat.entries().map(|at| flat.life(at).full_at())
         });
-        self.earliest = earliest;
-        if self.entries.capacity() > 4 * self.entries.len() {
-            self.entries
-                .shrink_to(self.entries.len() * 2, |entry| entry.hash);
-        }
-        before - self.entries.len()
+        self.earliest = lives.min().unwrap_or(Timestamp::from_nanos(u64::MAX));
+        dropped
     }
 
-    /// Takes a key's states out; they must be put back before the lock is let go.
-    pub(super) fn take_out(&mut self, hash: u64) -> Option<Slots> {
-        let entry = self.entries.find_mut(hash, |entry| entry.hash == hash)?;
-        Some(std::mem::replace(&mut entry.slots, Slots::Many(Vec::new())))
-    }
-
-    /// Puts states back that were taken out; `full_at` is set when they were changed.
-    pub(super) fn put_back(&mut self, hash: u64, slots: Slots, full_at: Option<Timestamp>) {
-        if let Some(entry) = self.entries.find_mut(hash, |entry| entry.hash == hash) {
-            entry.slots = slots;
-            entry.full_at = full_at.unwrap_or(entry.full_at);
-            self.earliest = self.earliest.min(entry.full_at);
-        }
-    }
-
-    pub(super) fn insert(&mut self, hash: u64, slots: Slots, full_at: Timestamp) {
-        let entry = Entry {
-            hash,
-            full_at,
-            slots,
-        };
-        match self
-            .entries
-            .entry(hash, |entry| entry.hash == hash, |entry| entry.hash)
-        {
-            Place::Vacant(place) => {
-                place.insert(entry);
+    /// Has everything be back to full sooner, by as much as the clock stepped back: what it takes to
+    /// fill takes as long from where the clock is now.
+    pub(super) fn step_back(&mut self, by: Span) {
+        for table in 0..self.table_count() {
+            let flat = self.flat_mut(table);
+            let places: Vec<At> = flat.entries().collect();
+            for at in places {
+                let life = flat.life(at);
+                flat.set_life(at, Life::new(life.full_at() - by, life.layout()));
             }
-            Place::Occupied(mut place) => *place.get_mut() = entry,
         }
-        self.earliest = self.earliest.min(full_at);
-    }
-
-    /// Forgets a key, and says whether it was there.
-    pub(super) fn remove(&mut self, hash: u64) -> bool {
-        match self.entries.find_entry(hash, |entry| entry.hash == hash) {
-            Ok(entry) => {
-                entry.remove();
-                true
-            }
-            Err(_) => false,
-        }
+        self.earliest = self.earliest - by;
     }
 
     /// The time until something here may be back to full, if it is known.
     pub(super) fn room_after(&self, now: Timestamp) -> Option<Span> {
-        let known = self.earliest > now && !self.entries.is_empty();
+        let known = self.earliest > now && self.small.len() > 0;
         known.then(|| self.earliest.since(now))
+    }
+
+    /// Rebuilds one table without what is back to full.
+    fn drop_full(&mut self, table: usize, now: Timestamp) -> usize {
+        let before = self.flat(table).len();
+        let mut logs = std::mem::take(&mut self.logs);
+        self.flat_mut(table).retain(|life, states| {
+            let keep = life.full_at() > now;
+            if !keep && life.layout().has_logs() {
+                forget_logs(&life.layout().slots(), &mut states.to_vec(), &mut logs);
+            }
+            keep
+        });
+        self.logs = logs;
+        before - self.flat(table).len()
+    }
+
+    /// Finds a key's entry in whatever table and order its states are, and puts them into those of
+    /// the policy. States of parts that the policy no longer has are dropped, and parts that it did
+    /// not have before start full.
+    #[cold]
+    fn relocate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+        let found = (0..self.table_count()).find_map(|table| {
+            Some(Place {
+                table,
+                at: self.flat(table).find(hash)?,
+            })
+        })?;
+        let life = self.flat(found.table).life(found.at);
+        let mut old = self.flat(found.table).states(found.at).to_vec();
+        let mut new = vec![0; policy.words()];
+        let mut offset = 0;
+        for slot in life.layout().slots().iter() {
+            let own = offset..offset + slot.words;
+            offset += slot.words;
+            if let Some(part) = policy.parts().iter().find(|part| part.slot == slot.id) {
+                let states = &mut new[part.range()];
+                states.copy_from_slice(&old[own.clone()]);
+                if slot.scale != part.rule.scale() {
+                    part.rule.convert(states, slot.scale);
+                }
+                old[own].fill(0);
+            }
+        }
+        forget_logs(&life.layout().slots(), &mut old, &mut self.logs);
+        self.flat_mut(found.table).remove(found.at);
+        self.insert(policy, hash, &new, life.full_at(), Timestamp::EPOCH);
+        let table = self.table_for(policy)?;
+        Some(Place {
+            table,
+            at: self.flat(table).find(hash)?,
+        })
+    }
+
+    /// Which table holds keys of this policy's size, if there is one yet.
+    fn table_for(&self, policy: &Policy) -> Option<usize> {
+        let shift = Flat::shift_for(policy.words());
+        if shift == self.small.shift() {
+            return Some(0);
+        }
+        let place = self
+            .larger
+            .as_ref()?
+            .iter()
+            .position(|flat| flat.shift() == shift)?;
+        Some(place + 1)
+    }
+
+    fn add_table(&mut self, policy: &Policy) -> usize {
+        let larger = self.larger.get_or_insert_default();
+        larger.push(Flat::for_states(policy.words()));
+        larger.len()
+    }
+
+    fn table_count(&self) -> usize {
+        1 + self.larger.as_ref().map_or(0, |larger| larger.len())
+    }
+
+    fn flat(&self, table: usize) -> &Flat {
+        match (table.checked_sub(1), &self.larger) {
+            (Some(table), Some(larger)) => &larger[table],
+            _ => &self.small,
+        }
+    }
+
+    fn flat_mut(&mut self, table: usize) -> &mut Flat {
+        match (table.checked_sub(1), &mut self.larger) {
+            (Some(table), Some(larger)) => &mut larger[table],
+            _ => &mut self.small,
+        }
+    }
+}
+
+/// Forgets the logs that states name, given the slots of their layout.
+fn forget_logs(slots: &[Slot], states: &mut [u64], logs: &mut Logs) {
+    let mut offset = 0;
+    for slot in slots {
+        if slot.is_log {
+            logs.forget(&mut states[offset..]);
+        }
+        offset += slot.words;
     }
 }

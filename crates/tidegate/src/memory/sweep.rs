@@ -37,6 +37,7 @@ fn sweep_until<C: Clock>(ended: &Receiver<()>, table: &Weak<Table>, clock: &C) {
     while ended.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
         let Some(table) = table.upgrade() else { return };
         let count = table.shard_count();
+        table.look_at_clock(clock.now());
         for _ in 0..count.div_ceil(STEPS_PER_ROUND) {
             table.sweep(next % count, clock.now());
             next += 1;

@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use siphasher::sip::SipHasher13;
+use smallvec::{SmallVec, smallvec};
 
-use super::account::{Account, MAX_PARTS};
+use super::account::{Account, Taken};
 use super::overflow::SharedStates;
 use super::shard::Shard;
 use super::{MemoryConfig, Overflow};
-use crate::amount::Cost;
 use crate::check::{Check, Mode};
 use crate::decision::Decision;
+use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
 
 /// Shards are chosen so that each holds about this many keys at most: then sweeping or growing one
@@ -25,41 +26,52 @@ const SHARDS_MAX: usize = 4096;
 /// room comes.
 const NO_ROOM_WAIT: Span = Span::from_secs(1);
 
-/// Where the states of a key in the middle of a call came from, and where they go.
+/// What a clock must go back by between two sweeps to have been set back.
+const CLOCK_STEP: Span = Span::from_secs(1);
+
+/// A shard on a cache line of its own, so that two threads at neighbours do not disturb each other.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line(Mutex<Shard>);
+
+const _: () = assert!(
+    size_of::<Line>() == 64,
+    "a shard and its lock fill one line"
+);
+
+/// The states of a key that has no entry.
+pub(super) type States = SmallVec<[u64; 4]>;
+
+/// Where the states of a key that has no entry go once they are charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Home {
-    /// The table, which holds an entry for them.
-    Table,
-    /// Nowhere yet: a new key that was asked nothing so far.
-    New,
-    /// Nowhere yet, but a place in the table is reserved.
+pub(super) enum Home {
+    /// Nowhere: the key is only looked at.
+    None,
+    /// A place in the table, which is reserved.
     Reserved,
     /// The shared states.
     Shared,
-    /// Nowhere: the store is full.
-    Nowhere,
+    /// Nowhere: the store is full, and new keys are denied, or allowed uncounted.
+    Nowhere {
+        /// How long to wait for room, where new keys are denied.
+        deny: Option<Span>,
+    },
 }
 
-/// A key in the middle of a call.
-pub(super) struct Held<'a> {
-    pub(super) account: Account<'a>,
-    hash: u64,
-    shard: usize,
-    home: Home,
-    /// Whether the states were changed.
-    changed: bool,
-}
-
-impl Held<'_> {
-    pub(super) fn shard(&self) -> usize {
-        self.shard
+impl Home {
+    /// How long a new key waits for room in the store.
+    pub(super) fn no_room(self) -> Option<Span> {
+        match self {
+            Home::Nowhere { deny } => deny,
+            Home::None | Home::Reserved | Home::Shared => None,
+        }
     }
 }
 
 /// All keys.
 #[derive(Debug)]
 pub(super) struct Table {
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Line]>,
     secret: (u64, u64),
     max_keys: usize,
     overflow: Overflow,
@@ -67,6 +79,8 @@ pub(super) struct Table {
     /// Entries in all shards, and places reserved for more.
     live: AtomicUsize,
     overflowed: AtomicU64,
+    /// When a sweep last began, in nanoseconds.
+    swept_at: AtomicU64,
     /// Which shard is swept next when a full one looks for room elsewhere.
     next_help: AtomicUsize,
 }
@@ -80,13 +94,16 @@ impl Table {
         // dependency; two hashes of it make a 128-bit key.
         let random = || RandomState::new().hash_one(max_keys);
         Table {
-            shards: (0..shards).map(|_| Mutex::new(Shard::EMPTY)).collect(),
+            shards: (0..shards)
+                .map(|_| Line(Mutex::new(Shard::empty())))
+                .collect(),
             secret: (random(), random()),
             max_keys,
             overflow: config.overflow,
             shared: SharedStates::new(max_keys),
             live: AtomicUsize::new(0),
             overflowed: AtomicU64::new(0),
+            swept_at: AtomicU64::new(0),
             next_help: AtomicUsize::new(0),
         }
     }
@@ -104,163 +121,193 @@ impl Table {
         self.shards.len()
     }
 
-    /// What stands for policy and key.
+    /// What stands for policy and key; never zero, which marks a free place.
     pub(super) fn hash(&self, check: &Check<'_>) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
         hasher.write_u64(check.policy.space());
         hasher.write(check.key.as_bytes());
-        hasher.finish()
+        hasher.finish().max(1)
     }
 
-    /// Which shard a hash lives in, by bits that the hash table inside it does not use.
+    /// Which shard a hash lives in, by bits that do not order entries within it.
     pub(super) fn shard_of(&self, hash: u64) -> usize {
         let bits = usize::try_from(hash >> 40 & 0xffff).unwrap_or(0);
         bits & (self.shards.len() - 1)
     }
 
     pub(super) fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        self.shards[shard].lock()
+        self.shards[shard].0.lock()
     }
 
     /// Decides one check.
     pub(super) fn take_one(&self, check: &Check<'_>, now: Timestamp) -> Decision {
         let hash = self.hash(check);
         let mut shard = self.lock(self.shard_of(hash));
-        let mut held = self.open(&mut shard, check, hash, now);
-        self.make_room(&mut shard, &mut held, check, now);
-        let mut waits = [Some(Span::ZERO); MAX_PARTS];
-        let waits = &mut waits[..check.policy.parts().len()];
-        let passes = held.account.ask(check, now, waits);
-        self.settle(&mut held, check, passes, now);
-        let decision = held.account.decision(waits, now);
-        self.close(&mut shard, held, now);
+        let policy = check.policy;
+        let Some(place) = shard.locate(policy, hash) else {
+            return self.take_new(&mut shard, check, hash, now);
+        };
+        let (states, logs) = shard.states_mut(place);
+        let mut account = Account {
+            policy,
+            states,
+            logs,
+            now,
+            pending: 0,
+            no_room: None,
+        };
+        let Taken { decision, full_at } = account.take(check);
+        if let Some(full_at) = full_at {
+            shard.set_full_at(place, policy, full_at);
+        }
         decision
     }
 
-    /// Takes a key's states out of its shard, or makes those of a new key.
-    pub(super) fn open<'a>(
+    /// Decides one check of a key that has no entry.
+    #[inline(never)]
+    fn take_new(
         &self,
         shard: &mut Shard,
-        check: &Check<'a>,
+        check: &Check<'_>,
         hash: u64,
         now: Timestamp,
-    ) -> Held<'a> {
+    ) -> Decision {
         let policy = check.policy;
-        let (home, slots) = match shard.take_out(hash) {
-            Some(slots) => (Home::Table, slots),
-            // What a key used while the store was full is known only to the shared states.
-            None => (Home::New, self.shared.least_used(hash, policy, now)),
+        let mut states = self.seeded(shard, policy, hash, now);
+        let home = self.find_home(shard, check, now);
+        let (logs, no_room) = (shard.logs_mut(), home.no_room());
+        let mut account = Account {
+            policy,
+            states: &mut states,
+            logs,
+            now,
+            pending: 0,
+            no_room,
         };
-        let account = Account::new(policy, slots);
-        Held {
-            account,
-            hash,
-            shard: self.shard_of(hash),
-            home,
-            changed: false,
-        }
+        let Taken { decision, full_at } = account.take(check);
+        self.settle_shared(check, hash, home, full_at.is_some(), now);
+        self.put_new(shard, policy, hash, states, home, full_at, now);
+        decision
+    }
+
+    /// The states of a key that has no entry: full, but for what it may have used while the store was.
+    pub(super) fn seeded(
+        &self,
+        shard: &mut Shard,
+        policy: &Policy,
+        hash: u64,
+        now: Timestamp,
+    ) -> States {
+        let mut states: States = smallvec![0; policy.words()];
+        self.shared
+            .seed(policy, hash, &mut states, shard.logs_mut(), now);
+        states
     }
 
     /// Finds a place for a new key that a check may charge, or has the overflow stance decide.
-    pub(super) fn make_room(
-        &self,
-        shard: &mut Shard,
-        held: &mut Held<'_>,
-        check: &Check<'_>,
-        now: Timestamp,
-    ) {
-        if held.home != Home::New || check.mode == Mode::Peek || check.cost.is_zero() {
-            return;
+    pub(super) fn find_home(&self, shard: &mut Shard, check: &Check<'_>, now: Timestamp) -> Home {
+        if check.mode == Mode::Peek || check.cost.is_zero() {
+            return Home::None;
         }
         if self.reserve(shard, now) {
-            held.home = Home::Reserved;
-            return;
+            return Home::Reserved;
         }
         self.overflowed.fetch_add(1, Ordering::Relaxed);
-        held.home = match self.overflow {
+        match self.overflow {
             Overflow::Shared => Home::Shared,
-            Overflow::Deny | Overflow::Allow => Home::Nowhere,
-        };
-        if self.overflow == Overflow::Deny {
-            held.account.no_room = Some(shard.room_after(now).unwrap_or(NO_ROOM_WAIT));
+            Overflow::Allow => Home::Nowhere { deny: None },
+            Overflow::Deny => Home::Nowhere {
+                deny: Some(shard.room_after(now).unwrap_or(NO_ROOM_WAIT)),
+            },
         }
     }
 
-    /// Does to a key's states what the check does, given whether its call passes.
-    pub(super) fn settle(
+    /// Keeps a new key's states where they belong, if they were charged, and forgets them otherwise.
+    #[allow(clippy::too_many_arguments, reason = "they are all of one new key")]
+    pub(super) fn put_new(
         &self,
-        held: &mut Held<'_>,
-        check: &Check<'_>,
-        passes: bool,
+        shard: &mut Shard,
+        policy: &Policy,
+        hash: u64,
+        mut states: States,
+        home: Home,
+        full_at: Option<Timestamp>,
         now: Timestamp,
     ) {
-        match check.mode {
-            Mode::Debit => self.charge(held, check.cost, now),
-            Mode::Take if passes => self.charge(held, check.cost, now),
-            Mode::Take if !check.cost.is_zero() => self.restamp(held, now),
-            Mode::Take | Mode::Peek => {}
-        }
-    }
-
-    /// Stamps the account's states anew that the clock stepped back behind, and those that a key
-    /// without a place in the table came from.
-    fn restamp(&self, held: &mut Held<'_>, now: Timestamp) {
-        held.account.restamp(now);
-        if held.home != Home::Table {
-            self.shared.restamp(held.hash, held.account.policy, now);
-        }
-    }
-
-    /// Charges the account, and the shared states when they are its home.
-    fn charge(&self, held: &mut Held<'_>, cost: Cost, now: Timestamp) {
-        if cost.is_zero() {
+        if let (Home::Reserved, Some(full_at)) = (home, full_at) {
+            let dropped = shard.insert(policy, hash, &states, full_at, now);
+            self.live.fetch_sub(dropped, Ordering::Relaxed);
             return;
         }
-        held.changed = true;
-        held.account.charge(cost, now);
-        if held.home == Home::Shared {
-            self.shared
-                .charge(held.hash, held.account.policy, cost, now);
+        let (states, logs) = (&mut states, shard.logs_mut());
+        Account {
+            policy,
+            states,
+            logs,
+            now,
+            pending: 0,
+            no_room: None,
+        }
+        .discard();
+        if home == Home::Reserved {
+            self.live.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Puts a key's states back where they belong.
-    pub(super) fn close(&self, shard: &mut Shard, mut held: Held<'_>, now: Timestamp) {
-        match held.home {
-            Home::Table => {
-                let full_at = held.changed.then(|| held.account.full_at(now));
-                shard.put_back(held.hash, held.account.slots, full_at);
-            }
-            Home::Reserved if held.changed => {
-                let full_at = held.account.full_at(now);
-                shard.insert(held.hash, held.account.slots, full_at);
-            }
-            Home::Reserved => {
-                self.live.fetch_sub(1, Ordering::Relaxed);
-            }
-            Home::New | Home::Shared | Home::Nowhere => {}
+    /// Does to the shared states what a check of a key that has no entry does.
+    pub(super) fn settle_shared(
+        &self,
+        check: &Check<'_>,
+        hash: u64,
+        home: Home,
+        charged: bool,
+        now: Timestamp,
+    ) {
+        if charged && home == Home::Shared {
+            self.shared.charge(check.policy, hash, check.cost, now);
+        } else if !charged && check.mode == Mode::Take && !check.cost.is_zero() {
+            self.shared.restamp(check.policy, hash, now);
         }
     }
 
     /// Gives a key back what it took.
     pub(super) fn refund(&self, check: &Check<'_>, now: Timestamp, taken_at: Timestamp) {
-        let hash = self.hash(check);
+        let (hash, policy) = (self.hash(check), check.policy);
         let mut shard = self.lock(self.shard_of(hash));
-        let mut held = self.open(&mut shard, check, hash, now);
-        if held.home != Home::Table {
+        let Some(place) = shard.locate(policy, hash) else {
             return;
-        }
-        held.account.refund(check.cost, now, taken_at);
-        held.changed = true;
-        self.close(&mut shard, held, now);
+        };
+        let (states, logs) = shard.states_mut(place);
+        let mut account = Account {
+            policy,
+            states,
+            logs,
+            now,
+            pending: 0,
+            no_room: None,
+        };
+        account.refund(check.cost, taken_at);
+        let full_at = account.full_at();
+        shard.set_full_at(place, policy, full_at);
     }
 
     /// Forgets a key under a policy.
     pub(super) fn reset(&self, check: &Check<'_>) {
         let hash = self.hash(check);
-        let mut shard = self.lock(self.shard_of(hash));
-        if shard.remove(hash) {
+        if self.lock(self.shard_of(hash)).remove(check.policy, hash) {
             self.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks at the clock before a sweep: when it stepped back, everything is back to full sooner by as
+    /// much. Without it what is idle would stay until the clock is back where it was.
+    pub(super) fn look_at_clock(&self, now: Timestamp) {
+        let before = Timestamp::from_nanos(self.swept_at.swap(now.as_nanos(), Ordering::Relaxed));
+        let back = before.since(now);
+        if back > CLOCK_STEP {
+            self.shards
+                .iter()
+                .for_each(|shard| shard.0.lock().step_back(back));
         }
     }
 
@@ -277,7 +324,7 @@ impl Table {
         self.reserve_free() || self.reclaim(shard, now) || {
             let other = self.next_help.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
             // Only tried: waiting for a lock out of order could deadlock.
-            let other = self.shards[other].try_lock();
+            let other = self.shards[other].0.try_lock();
             other.is_some_and(|mut other| self.reclaim(&mut other, now))
         }
     }
