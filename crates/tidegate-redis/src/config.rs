@@ -83,10 +83,7 @@ pub struct RedisConfig {
 impl Default for RedisConfig {
     fn default() -> RedisConfig {
         RedisConfig {
-            address: Address::Tcp {
-                host: "127.0.0.1".into(),
-                port: 6379,
-            },
+            address: Address::Tcp { host: "127.0.0.1".into(), port: 6379 },
             username: None,
             password: None,
             db: 0,

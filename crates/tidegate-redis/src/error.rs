@@ -67,15 +67,9 @@ mod tests {
 
     #[test]
     fn each_refusal_has_its_kind() {
-        assert_eq!(
-            kind_of("NOAUTH", "Authentication required."),
-            StoreErrorKind::Auth
-        );
+        assert_eq!(kind_of("NOAUTH", "Authentication required."), StoreErrorKind::Auth);
         assert_eq!(kind_of("FOREIGN", "x"), StoreErrorKind::ForeignData);
-        assert_eq!(
-            kind_of("OOM", "command not allowed"),
-            StoreErrorKind::Unavailable
-        );
+        assert_eq!(kind_of("OOM", "command not allowed"), StoreErrorKind::Unavailable);
         assert_eq!(kind_of("WHATEVER", "odd"), StoreErrorKind::Protocol);
     }
 

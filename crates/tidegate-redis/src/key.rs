@@ -35,9 +35,7 @@ impl Names {
         // The prefix alone decides the longest key, so that all names of a key treat it alike.
         let longest = NAME_MAX.saturating_sub(REST_MAX + prefix.len());
         let key = encode(key.as_bytes(), longest.min(ENCODED_MAX));
-        Names {
-            stem: format!("{prefix}:1:{{{key}}}:{}:", policy.name()),
-        }
+        Names { stem: format!("{prefix}:1:{{{key}}}:{}:", policy.name()) }
     }
 
     /// The name of one limit's state; `algorithm` is [`SPACING`] for its minimum spacing.
@@ -130,12 +128,7 @@ mod tests {
 
     #[test]
     fn a_longer_prefix_leaves_less_room_for_keys_as_they_are() {
-        let name = name(
-            &"p".repeat(70),
-            &[b'x'; 96],
-            &"p".repeat(64),
-            &"l".repeat(64),
-        );
+        let name = name(&"p".repeat(70), &[b'x'; 96], &"p".repeat(64), &"l".repeat(64));
         assert!(name.len() <= 256 && name.contains('#'), "{name}");
     }
 }

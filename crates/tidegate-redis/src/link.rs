@@ -22,11 +22,7 @@ impl Link {
     /// Sends a command, once, as soon as there is a connection, and waits for its answer.
     pub(crate) async fn query(&self, command: &Cmd) -> RedisResult<Value> {
         match self {
-            Link::Own(supervised) => {
-                command
-                    .query_async(&mut supervised.connection().await?)
-                    .await
-            }
+            Link::Own(supervised) => command.query_async(&mut supervised.connection().await?).await,
             Link::Given(manager) => command.query_async(&mut manager.clone()).await,
         }
     }

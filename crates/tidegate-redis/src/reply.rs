@@ -13,10 +13,8 @@ pub(crate) fn verdict(reply: &Value, shapes: &[Shape]) -> Option<Verdict> {
         _ => None,
     });
     let now = Timestamp::from_micros(numbers.next()??);
-    let decisions: Option<Vec<Decision>> = shapes
-        .iter()
-        .map(|shape| shape.governing(&mut numbers))
-        .collect();
+    let decisions: Option<Vec<Decision>> =
+        shapes.iter().map(|shape| shape.governing(&mut numbers)).collect();
     let decisions = decisions.filter(|_| numbers.next().is_none())?;
     Some(match decisions[..] {
         [decision] => Verdict::one(now, decision),
@@ -93,20 +91,14 @@ mod tests {
     fn a_denial_says_how_long_to_wait() {
         let verdict = verdict(&reply(&[7, 1, 2_000_000, 30, 40]), &shapes(false)).unwrap();
         assert_eq!(verdict.at(), Timestamp::from_micros(7));
-        assert_eq!(
-            verdict.decisions()[0].retry_after,
-            Some(Span::from_micros(30))
-        );
+        assert_eq!(verdict.decisions()[0].retry_after, Some(Span::from_micros(30)));
         assert_eq!(verdict.decisions()[0].reset_after, Span::from_micros(40));
     }
 
     #[test]
     fn a_spacing_is_folded_into_its_limit() {
-        let verdict = verdict(
-            &reply(&[7, 0, 2_000_000, 0, 9, 1, 0, 50, 50]),
-            &shapes(true),
-        )
-        .unwrap();
+        let verdict =
+            verdict(&reply(&[7, 0, 2_000_000, 0, 9, 1, 0, 50, 50]), &shapes(true)).unwrap();
         let decision = verdict.decisions()[0];
         assert_eq!(decision.outcome, Outcome::Deny);
         assert_eq!(decision.remaining, Amount::from_units(2));
@@ -115,19 +107,10 @@ mod tests {
 
     #[test]
     fn replies_of_another_shape_are_nonsense() {
-        for numbers in [
-            &[][..],
-            &[7],
-            &[7, 0, 1, 2],
-            &[7, 0, 1, 2, 3, 4],
-            &[7, 3, 1, 2, 3],
-            &[-7, 0, 1, 2, 3],
-        ] {
-            assert_eq!(
-                verdict(&reply(numbers), &shapes(false)),
-                None,
-                "{numbers:?}"
-            );
+        for numbers in
+            [&[][..], &[7], &[7, 0, 1, 2], &[7, 0, 1, 2, 3, 4], &[7, 3, 1, 2, 3], &[-7, 0, 1, 2, 3]]
+        {
+            assert_eq!(verdict(&reply(numbers), &shapes(false)), None, "{numbers:?}");
         }
         assert_eq!(verdict(&Value::Okay, &shapes(false)), None);
     }

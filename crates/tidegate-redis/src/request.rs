@@ -84,20 +84,9 @@ impl Writer<'_> {
                 rules.map(|rule| book.place(&names, &rule)).collect()
             })
             .collect();
-        let mut call = Call {
-            keys: book.keys,
-            args: Vec::new(),
-        };
-        let grace = if self.now.is_some() {
-            TEST_GRACE
-        } else {
-            GRACE
-        };
-        call.push(
-            &self
-                .now
-                .map_or(String::new(), |now| now.as_micros().to_string()),
-        );
+        let mut call = Call { keys: book.keys, args: Vec::new() };
+        let grace = if self.now.is_some() { TEST_GRACE } else { GRACE };
+        call.push(&self.now.map_or(String::new(), |now| now.as_micros().to_string()));
         call.push(&grace.as_millis_ceil());
         call.push(&book.rules.len());
         call.args.extend(book.rules.into_iter().flatten());
@@ -170,11 +159,8 @@ struct Rule<'a> {
 
 /// A limit's own rule, and that of its spacing if it has one.
 fn rules(limit: &Limit) -> impl Iterator<Item = Rule<'_>> {
-    let own = Rule {
-        limit,
-        algorithm: limit.algorithm().name(),
-        numbers: numbers(limit.algorithm()),
-    };
+    let own =
+        Rule { limit, algorithm: limit.algorithm().name(), numbers: numbers(limit.algorithm()) };
     let spacing = limit.min_interval().map(|interval| Rule {
         limit,
         algorithm: SPACING,

@@ -83,11 +83,7 @@ impl RedisStore {
         prefix: impl Into<String>,
         timeout: Span,
     ) -> RedisStore {
-        let config = RedisConfig {
-            prefix: prefix.into(),
-            timeout,
-            ..RedisConfig::default()
-        };
+        let config = RedisConfig { prefix: prefix.into(), timeout, ..RedisConfig::default() };
         let mut store = RedisStore::over(Link::Given(manager), config, None);
         if let Some(inner) = Arc::get_mut(&mut store.inner) {
             inner.address = "redis".into();
@@ -115,9 +111,7 @@ impl RedisStore {
             scripts: Scripts::new(),
             clock,
         };
-        RedisStore {
-            inner: Arc::new(inner),
-        }
+        RedisStore { inner: Arc::new(inner) }
     }
 
     /// Sees whether the server answers, within the deadline of any call.

@@ -90,10 +90,7 @@ pub(crate) async fn run<S: Http>(
     drop(listener);
     let finish = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, finish).await.is_err() {
-        tracing::warn!(
-            connections = connections.len(),
-            "cut off what did not finish in time"
-        );
+        tracing::warn!(connections = connections.len(), "cut off what did not finish in time");
     }
 }
 

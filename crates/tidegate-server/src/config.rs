@@ -127,13 +127,8 @@ fn settings<'a>(
     for value in variables.iter().chain(flags) {
         value.apply(&mut root);
     }
-    let mut reader = Reader {
-        file: name,
-        text,
-        environment,
-        errors: ConfigErrors::none(),
-        notes: Vec::new(),
-    };
+    let mut reader =
+        Reader { file: name, text, environment, errors: ConfigErrors::none(), notes: Vec::new() };
     let settings = reader.settings(&root);
     match settings.filter(|_| reader.errors.is_empty()) {
         Some(settings) => Ok(settings),

@@ -26,11 +26,7 @@ impl Mistake {
         place: impl Into<String>,
         detail: impl Into<String>,
     ) -> Mistake {
-        Mistake {
-            reason,
-            place: place.into(),
-            detail: detail.into(),
-        }
+        Mistake { reason, place: place.into(), detail: detail.into() }
     }
 
     pub(crate) fn key(place: impl Into<String>, error: KeyError) -> Mistake {
@@ -44,11 +40,7 @@ impl Mistake {
     pub(crate) fn policy(place: impl Into<String>, name: &str) -> Mistake {
         // A name is at most 64 long; what is longer need not be repeated in full.
         let shown: String = name.chars().take(64).collect();
-        Mistake::new(
-            Reason::Policy,
-            place,
-            format!("no policy is named {shown:?}"),
-        )
+        Mistake::new(Reason::Policy, place, format!("no policy is named {shown:?}"))
     }
 }
 

@@ -16,22 +16,13 @@ pub struct Logging(#[allow(dead_code, reason = "held to be dropped")] Option<Wor
 /// out: a slow reader of the log never slows a decision. When a log was started before, that one
 /// goes on.
 pub fn init() -> Logging {
-    let (writer, guard) = NonBlockingBuilder::default()
-        .lossy(true)
-        .finish(io::stderr());
+    let (writer, guard) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
     let (filter, unreadable) = filter();
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(writer);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     let started = if io::stderr().is_terminal() {
         builder.with_target(false).try_init()
     } else {
-        builder
-            .json()
-            .flatten_event(true)
-            .with_target(false)
-            .with_ansi(false)
-            .try_init()
+        builder.json().flatten_event(true).with_target(false).with_ansi(false).try_init()
     };
     if let Some(unreadable) = unreadable {
         tracing::warn!("cannot read the log level {unreadable:?}; using info");

@@ -88,13 +88,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [Reason; 5] = [
-        Reason::Key,
-        Reason::Cost,
-        Reason::Policy,
-        Reason::Malformed,
-        Reason::TooLarge,
-    ];
+    const ALL: [Reason; 5] =
+        [Reason::Key, Reason::Cost, Reason::Policy, Reason::Malformed, Reason::TooLarge];
 
     const fn label(self) -> &'static str {
         match self {
@@ -153,11 +148,7 @@ impl Metrics {
         };
         PolicyCounters {
             none: counters(None),
-            limits: policy
-                .limits()
-                .iter()
-                .map(|limit| counters(Some(limit.name())))
-                .collect(),
+            limits: policy.limits().iter().map(|limit| counters(Some(limit.name()))).collect(),
         }
     }
 
@@ -190,10 +181,7 @@ impl Metrics {
         if let Some(place) = StoreErrorKind::ALL.iter().position(|known| *known == kind) {
             self.store_errors[place].add(1);
         }
-        let counted = checks
-            .iter()
-            .filter(|check| check.mode != Mode::Peek)
-            .count();
+        let counted = checks.iter().filter(|check| check.mode != Mode::Peek).count();
         self.undecided[stance as usize].add(counted as u64);
     }
 

@@ -65,8 +65,7 @@ impl Readiness {
 
     /// Lets readiness depend on the store.
     pub(crate) fn require_store(&self, required: bool) {
-        self.state
-            .send_modify(|state| state.requires_store = required);
+        self.state.send_modify(|state| state.requires_store = required);
     }
 
     /// The service is about to stop.

@@ -103,18 +103,14 @@ impl Server {
     /// [`ServeError::Listen`] when a port cannot be opened.
     pub fn open(settings: &Settings, backend: Backend) -> Result<Server, ServeError> {
         let service = Service::new(&settings.policies, backend, settings.on_store_error);
-        service
-            .readiness()
-            .require_store(settings.ready_requires_store);
+        service.readiness().require_store(settings.ready_requires_store);
         let metrics = settings.metrics.as_ref();
         Ok(Server {
             service: Arc::new(service),
             dialect: settings.ratelimit_headers,
             http: open(&settings.http, "REST", "listen.http")?,
             grpc: open(&settings.grpc, "gRPC", "listen.grpc")?,
-            metrics: metrics
-                .map(|at| open(at, "metrics", "metrics.listen"))
-                .transpose()?,
+            metrics: metrics.map(|at| open(at, "metrics", "metrics.listen")).transpose()?,
         })
     }
 
@@ -133,11 +129,7 @@ impl Server {
         Ok(Addresses {
             http: self.http.local_addr()?,
             grpc: self.grpc.local_addr()?,
-            metrics: self
-                .metrics
-                .as_ref()
-                .map(TcpListener::local_addr)
-                .transpose()?,
+            metrics: self.metrics.as_ref().map(TcpListener::local_addr).transpose()?,
         })
     }
 

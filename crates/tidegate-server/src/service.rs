@@ -36,17 +36,8 @@ impl<'a> CheckRequest<'a> {
     /// The store's question, under the policy that was found for it.
     fn under(&self, rule: &'a Rule) -> Check<'a> {
         // A cost of zero only looks, whatever the mode.
-        let mode = if self.cost.is_zero() {
-            Mode::Peek
-        } else {
-            self.mode
-        };
-        Check {
-            key: self.key,
-            policy: &rule.policy,
-            cost: self.cost,
-            mode,
-        }
+        let mode = if self.cost.is_zero() { Mode::Peek } else { self.mode };
+        Check { key: self.key, policy: &rule.policy, cost: self.cost, mode }
     }
 }
 
@@ -88,10 +79,7 @@ impl Service {
     /// Everything that is counted, written for a scrape.
     #[must_use]
     pub fn scrape(&self, format: Format) -> String {
-        let gauges = Gauges {
-            keys: self.backend.keys(),
-            overflowed: self.backend.overflowed(),
-        };
+        let gauges = Gauges { keys: self.backend.keys(), overflowed: self.backend.overflowed() };
         self.metrics.write(format, gauges)
     }
 
@@ -123,9 +111,7 @@ impl Service {
         let mut found = SmallVec::new();
         let mut checks: SmallVec<[Check<'_>; 1]> = SmallVec::new();
         for (place, request) in requests.iter().enumerate() {
-            let rule = rules
-                .lookup(request.policy)
-                .ok_or(Refusal::UnknownPolicy { place })?;
+            let rule = rules.lookup(request.policy).ok_or(Refusal::UnknownPolicy { place })?;
             checks.push(request.under(rule));
             found.push(rule);
         }
@@ -134,10 +120,7 @@ impl Service {
             Ok(verdict) => (Some(verdict), None),
             Err(error) => (None, Some(error)),
         };
-        let answers = Answers {
-            rules: found,
-            verdict,
-        };
+        let answers = Answers { rules: found, verdict };
         self.metrics.decided(&checks, &answers, started.elapsed());
         self.readiness.store_answered(error.as_ref());
         match error {
@@ -206,10 +189,10 @@ impl<'a> Answers<'a> {
     /// Each answer, in the order of the requests.
     pub fn iter(&self) -> impl Iterator<Item = Answer<'a>> + '_ {
         let decisions = self.verdict.as_ref().map_or(&[][..], Verdict::decisions);
-        self.rules.iter().enumerate().map(|(place, rule)| Answer {
-            rule,
-            decision: decisions.get(place).copied(),
-        })
+        self.rules
+            .iter()
+            .enumerate()
+            .map(|(place, rule)| Answer { rule, decision: decisions.get(place).copied() })
     }
 
     /// How many answers there are.
@@ -273,9 +256,7 @@ impl Rules {
             policy: Arc::clone(policy),
         };
         let named = |policy: &Arc<Policy>| (policy.name().as_str().into(), rule(policy));
-        Rules {
-            by_name: policies.iter().map(named).collect(),
-        }
+        Rules { by_name: policies.iter().map(named).collect() }
     }
 
     /// The rule of this name, if there is one.

@@ -79,9 +79,7 @@ impl<'a> Hit<'a> {
             time,
             status: status.expect("a status"),
             bytes: bytes.expect("bytes"),
-            agent: agent
-                .and_then(|agent| agent.strip_suffix('"'))
-                .expect("an agent"),
+            agent: agent.and_then(|agent| agent.strip_suffix('"')).expect("an agent"),
         }
     }
 }
@@ -109,14 +107,7 @@ fn gzip_json_lines_and_csv_say_the_same_as_the_log() {
     let mut json = String::new();
     let mut csv = "status,Time_Local,agent,remote_addr,bytes\r\n".to_owned();
     for hit in log.lines().map(Hit::parse) {
-        let Hit {
-            ip,
-            time,
-            status,
-            bytes,
-            agent,
-            ..
-        } = hit;
+        let Hit { ip, time, status, bytes, agent, .. } = hit;
         let line = serde_json::json!({
             "client": {"ip": ip}, "agent": agent, "@timestamp": time, "bytes": bytes,
         });
@@ -162,9 +153,7 @@ fn shuffled_and_split_logs_say_the_same() {
     let split = replay(&args).expect("played");
 
     // A fixed shuffle: 2,017 has no factor in common with 4,525.
-    lines = (0..lines.len())
-        .map(|at| lines[at * 2_017 % lines.len()])
-        .collect();
+    lines = (0..lines.len()).map(|at| lines[at * 2_017 % lines.len()]).collect();
     let shuffled = Scratch::new("shuffled.log", lines.join("\n"));
     let shuffled = replay(&[shuffled.path(), DAILY]).expect("played");
 
@@ -187,10 +176,7 @@ fn json_parses_and_its_sums_agree() {
     report.write_json(&mut json).expect("room");
     let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     let number = |value: &serde_json::Value| value.as_u64().expect("a number");
-    assert_eq!(
-        number(&json["allowed"]) + number(&json["denied"]),
-        number(&json["played"])
-    );
+    assert_eq!(number(&json["allowed"]) + number(&json["denied"]), number(&json["played"]));
     let lines = number(&json["played"]) + number(&json["malformed"]["lines"]);
     assert_eq!((lines, number(&json["lines"])), (4_526, 4_526));
     let limits = json["limits"].as_array().expect("limits");
@@ -201,16 +187,10 @@ fn json_parses_and_its_sums_agree() {
     assert_eq!([by_limit, by_key], [number(&json["denied"]); 2]);
     // Nearly every answer of this log is longer than 50 bytes.
     assert!(number(&json["exceeds"]) > 4_000);
-    let bytes: u64 = access_log()
-        .lines()
-        .filter_map(|line| Hit::parse(line).bytes.parse::<u64>().ok())
-        .sum();
-    let costs = json["allowed_cost"]
-        .as_f64()
-        .zip(json["denied_cost"].as_f64());
-    let sum = costs
-        .map(|(allowed, denied)| allowed + denied)
-        .expect("costs");
+    let bytes: u64 =
+        access_log().lines().filter_map(|line| Hit::parse(line).bytes.parse::<u64>().ok()).sum();
+    let costs = json["allowed_cost"].as_f64().zip(json["denied_cost"].as_f64());
+    let sum = costs.map(|(allowed, denied)| allowed + denied).expect("costs");
     assert!((sum - bytes as f64).abs() < 1.0, "{sum} of {bytes}");
 }
 
@@ -228,10 +208,7 @@ fn keys_and_the_worst_minute_are_those_of_a_recount() {
         let used = used.entry((hit.ip, hit.day)).or_default();
         let denied = u64::from(*used == 50);
         *used += 1 - denied;
-        for counts in [
-            minutes.entry(hit.minute).or_default(),
-            keys.entry(hit.ip).or_default(),
-        ] {
+        for counts in [minutes.entry(hit.minute).or_default(), keys.entry(hit.ip).or_default()] {
             *counts = (counts.0 + 1, counts.1 + denied);
         }
     }
@@ -239,9 +216,7 @@ fn keys_and_the_worst_minute_are_those_of_a_recount() {
     let report = replay(&[file.path(), DAILY]).expect("played");
 
     let most = minutes.values().map(|(_, denied)| *denied).max();
-    let worst = minutes
-        .iter()
-        .find(|(_, (_, denied))| Some(*denied) == most);
+    let worst = minutes.iter().find(|(_, (_, denied))| Some(*denied) == most);
     let (minute, (asked, denied)) = worst.expect("a minute");
     let found = report.worst_minute.expect("a minute with denials");
     assert_eq!((found.asked, found.denied), (*asked, *denied));
@@ -253,12 +228,7 @@ fn keys_and_the_worst_minute_are_those_of_a_recount() {
     assert_eq!(report.keys_denied, denied_keys as u64);
     assert_eq!(report.most_denied.len(), denied_keys.min(10));
     for key in &report.most_denied {
-        assert_eq!(
-            (key.asked, key.denied),
-            keys[key.key[0].as_str()],
-            "{:?}",
-            key.key
-        );
+        assert_eq!((key.asked, key.denied), keys[key.key[0].as_str()], "{:?}", key.key);
         assert_eq!(key.allowed, key.asked - key.denied);
     }
     let order = |pair: &[tidegate_server::cli::replay::KeyReport]| pair[0].denied >= pair[1].denied;
@@ -311,13 +281,7 @@ fn keys_of_several_fields_are_apart_and_shown_in_parts() {
 #[test]
 fn hostile_lines_are_played_as_they_are() {
     let line = |ip: &[u8], time: &str, agent: &[u8]| {
-        let start = [
-            ip,
-            b" - - [",
-            time.as_bytes(),
-            b"] \"\\x16\\x03\" 400 - \"-\" \"",
-        ]
-        .concat();
+        let start = [ip, b" - - [", time.as_bytes(), b"] \"\\x16\\x03\" 400 - \"-\" \""].concat();
         [start.as_slice(), agent, b"\"\r\n"].concat()
     };
     let now = "29/Feb/2024:23:59:60 -0100";
@@ -339,11 +303,7 @@ fn hostile_lines_are_played_as_they_are() {
     let report = replay(&[log.path(), "--limit=1/h", "--key=agent"]).expect("played");
     assert_eq!((report.keys, report.denied), (4, 1));
     let report = replay(&[log.path(), "--limit=1/h", "--cost=bytes"]).expect("played");
-    assert_eq!(
-        (report.allowed, report.allowed_cost),
-        (5, 0.0),
-        "no bytes cost nothing"
-    );
+    assert_eq!((report.allowed, report.allowed_cost), (5, 0.0), "no bytes cost nothing");
 }
 
 #[test]
@@ -353,10 +313,7 @@ fn policies_are_found_by_name() {
     let policies = PolicyTable::new([Policy::new("api", [one]).expect("a policy")]);
     let run_with = |args: &[&str]| {
         let args = [&["replay", log.path()], args].concat();
-        run(
-            &Cli::try_parse_from(args).expect("valid arguments").replay,
-            &policies,
-        )
+        run(&Cli::try_parse_from(args).expect("valid arguments").replay, &policies)
     };
     let report = run_with(&["--policy=api"]).expect("played");
     assert_eq!((report.policy.as_str(), report.denied), ("api", 1));
@@ -377,27 +334,11 @@ fn what_cannot_be_replayed_says_why() {
         (vec!["no/such.log"], "cannot open no/such.log: ", 1),
         (vec![directory], "is a directory; name the logs in it", 1),
         (vec![empty.path()], "there is nothing to replay: ", 1),
-        (
-            vec![garbage.path()],
-            ":1: not a combined or common log line: no space",
-            1,
-        ),
-        (
-            vec![good.path(), "--key=user"],
-            "has no field \"user\"; its fields are ts, ip",
-            2,
-        ),
+        (vec![garbage.path()], ":1: not a combined or common log line: no space", 1),
+        (vec![good.path(), "--key=user"], "has no field \"user\"; its fields are ts, ip", 2),
         (vec![good.path(), "--cost=ipp"], "did you mean \"ip\"?", 2),
-        (
-            vec![headless.path(), "--format=csv"],
-            "has no CSV header",
-            2,
-        ),
-        (
-            vec![good.path(), "--limit=often"],
-            "no algorithm is named \"often\"",
-            2,
-        ),
+        (vec![headless.path(), "--format=csv"], "has no CSV header", 2),
+        (vec![good.path(), "--limit=often"], "no algorithm is named \"often\"", 2),
     ] {
         let args = [args.as_slice(), &["--limit=1/h"]].concat();
         let error = replay(&args).expect_err(part);

@@ -26,20 +26,14 @@ fn replay(args: &[&str], input: &str) -> Output {
 
 fn json(output: &Output) -> serde_json::Value {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(
-        output.stderr.is_empty(),
-        "no progress where no terminal is: {output:?}"
-    );
+    assert!(output.stderr.is_empty(), "no progress where no terminal is: {output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
 }
 
 #[test]
 fn standard_input_is_a_log() {
     let report = json(&replay(&["-", "--limit=1/h", "--json"], LOG));
-    assert_eq!(
-        (&report["allowed"], &report["denied"]),
-        (&2.into(), &1.into())
-    );
+    assert_eq!((&report["allowed"], &report["denied"]), (&2.into(), &1.into()));
     assert_eq!(report["most_denied"][0]["key"][0], "a");
 }
 
@@ -50,23 +44,14 @@ fn the_access_log_is_played_through_a_configured_policy() {
     let text = format!("policies:\n  web:\n    limits:\n      - {limit}\n");
     std::fs::write(&path, text).expect("a writable directory for temporary files");
     let config = path.to_str().expect("the path is UTF-8");
-    let output = replay(
-        &["access.log", "--config", config, "--policy=web", "--json"],
-        "",
-    );
+    let output = replay(&["access.log", "--config", config, "--policy=web", "--json"], "");
     let unknown = replay(&["access.log", "--config", config], "");
     std::fs::remove_file(&path).expect("the file is there");
     let report = json(&output);
-    assert_eq!(
-        (&report["allowed"], &report["played"]),
-        (&4_117.into(), &4_525.into())
-    );
+    assert_eq!((&report["allowed"], &report["played"]), (&4_117.into(), &4_525.into()));
     assert_eq!(unknown.status.code(), Some(2));
     let text = String::from_utf8_lossy(&unknown.stderr);
-    assert_eq!(
-        text,
-        "error: there is no policy \"default\"; there are: web\n"
-    );
+    assert_eq!(text, "error: there is no policy \"default\"; there are: web\n");
 }
 
 #[test]
@@ -82,9 +67,6 @@ fn exit_codes_tell_a_wrong_question_from_a_failed_answer() {
     ] {
         let output = replay(args, input);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
-        assert!(
-            output.stdout.is_empty() && !output.stderr.is_empty(),
-            "{args:?}"
-        );
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}");
     }
 }

@@ -53,17 +53,13 @@ impl Oracle {
     /// A model that has seen no key.
     #[must_use]
     pub fn new(tick: Span) -> Oracle {
-        Oracle {
-            tick,
-            kept: HashMap::new(),
-        }
+        Oracle { tick, kept: HashMap::new() }
     }
 
     /// Decides all checks together, as [`tidegate::Store::take`] does at `now`.
     pub fn take(&mut self, now: Timestamp, checks: &[Check<'_>]) -> Verdict {
-        let asked: Vec<Vec<Answer>> = (0..checks.len())
-            .map(|place| self.ask(now, checks, place))
-            .collect();
+        let asked: Vec<Vec<Answer>> =
+            (0..checks.len()).map(|place| self.ask(now, checks, place)).collect();
         let passes = |place: usize| asked[place].iter().all(|a| a.outcome == Outcome::Allow);
         let granted =
             (0..checks.len()).all(|place| checks[place].mode != Mode::Take || passes(place));
@@ -139,18 +135,12 @@ impl Oracle {
                     return Answer::ALLOW;
                 }
                 if total > meter.full {
-                    return Answer {
-                        outcome: Outcome::Exceeds,
-                        wait: None,
-                    };
+                    return Answer { outcome: Outcome::Exceeds, wait: None };
                 }
                 let passes = |t: Ticks| meter.counter.used_at(t) + &total <= meter.full;
                 match first_tick(at, passes) {
                     first if first == at => Answer::ALLOW,
-                    first => Answer {
-                        outcome: Outcome::Deny,
-                        wait: Some(first - now),
-                    },
+                    first => Answer { outcome: Outcome::Deny, wait: Some(first - now) },
                 }
             })
             .collect()
@@ -266,20 +256,14 @@ struct Answer {
 }
 
 impl Answer {
-    const ALLOW: Answer = Answer {
-        outcome: Outcome::Allow,
-        wait: None,
-    };
+    const ALLOW: Answer = Answer { outcome: Outcome::Allow, wait: None };
 
     /// The worse of two answers of one limit.
     fn or_worse(self, other: &Answer) -> Answer {
         match (self.outcome, other.outcome) {
             (Outcome::Exceeds, _) | (_, Outcome::Allow) => self,
             (_, Outcome::Exceeds) | (Outcome::Allow, _) => *other,
-            (Outcome::Deny, Outcome::Deny) => Answer {
-                wait: self.wait.max(other.wait),
-                ..self
-            },
+            (Outcome::Deny, Outcome::Deny) => Answer { wait: self.wait.max(other.wait), ..self },
         }
     }
 }
@@ -293,10 +277,7 @@ fn governing(decisions: &[Decision]) -> Decision {
     let longest = having(Outcome::Deny)
         .max_by_key(|d| (d.retry_after, std::cmp::Reverse(d.limit_index)))
         .copied();
-    least(Outcome::Exceeds)
-        .or(longest)
-        .or(least(Outcome::Allow))
-        .expect("a policy has a limit")
+    least(Outcome::Exceeds).or(longest).or(least(Outcome::Allow)).expect("a policy has a limit")
 }
 
 /// The first tick from `from` on at which `holds`, which once true stays true.

@@ -137,8 +137,7 @@ impl RedisServer {
     ///
     /// When the server does not reply.
     pub fn command(&self, words: &[&str]) -> String {
-        self.try_command(words)
-            .unwrap_or_else(|error| panic!("no reply to {words:?}: {error}"))
+        self.try_command(words).unwrap_or_else(|error| panic!("no reply to {words:?}: {error}"))
     }
 
     fn try_command(&self, words: &[&str]) -> std::io::Result<String> {
@@ -197,13 +196,8 @@ impl RedisServer {
         let Some(child) = &self.child else {
             panic!("the server is stopped");
         };
-        let sent = Command::new("kill")
-            .args([signal, &child.id().to_string()])
-            .status();
-        assert!(
-            sent.is_ok_and(|status| status.success()),
-            "cannot send {signal}"
-        );
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "cannot send {signal}");
     }
 }
 
@@ -219,9 +213,7 @@ impl Drop for RedisServer {
 fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0));
     let address = listener.and_then(|listener| listener.local_addr());
-    address
-        .unwrap_or_else(|error| panic!("no free port: {error}"))
-        .port()
+    address.unwrap_or_else(|error| panic!("no free port: {error}")).port()
 }
 
 /// Sends a command and reads its reply.

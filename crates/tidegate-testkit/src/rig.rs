@@ -71,10 +71,7 @@ impl MemoryRig {
     #[must_use]
     pub fn with(config: MemoryConfig) -> MemoryRig {
         let clock = Arc::new(ManualClock::default());
-        MemoryRig {
-            store: MemoryStore::with_clock(config, clock.clone()),
-            clock,
-        }
+        MemoryRig { store: MemoryStore::with_clock(config, clock.clone()), clock }
     }
 }
 

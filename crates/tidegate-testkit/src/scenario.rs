@@ -80,10 +80,8 @@ pub fn any(moves: Range<usize>) -> impl Strategy<Value = Scenario> {
         prop::collection::vec(limit(), 1..4).prop_map(move |limits| named(name, limits))
     };
     let moves = prop::collection::vec((pause(), ask()), moves);
-    ((policy("a"), policy("b")), moves).prop_map(|((a, b), moves)| Scenario {
-        policies: vec![a, b],
-        moves,
-    })
+    ((policy("a"), policy("b")), moves)
+        .prop_map(|((a, b), moves)| Scenario { policies: vec![a, b], moves })
 }
 
 /// A policy of these limits, which get names of their own.
@@ -223,12 +221,7 @@ impl fmt::Debug for Scenario {
         for policy in &self.policies {
             for limit in policy.limits() {
                 let (numbers, spacing) = (limit.algorithm(), limit.min_interval());
-                writeln!(
-                    f,
-                    "{}/{}: {numbers:?} {spacing:?}",
-                    policy.name(),
-                    limit.name()
-                )?;
+                writeln!(f, "{}/{}: {numbers:?} {spacing:?}", policy.name(), limit.name())?;
             }
         }
         for (pause, ask) in &self.moves {
@@ -279,10 +272,7 @@ impl<R: Rig> Stage<'_, R> {
         let ticks = |count: u64| Span::from_nanos(count * tick.as_nanos());
         let whole = |nanos: u64| ticks(nanos / tick.as_nanos());
         let window = policy.limits()[0].algorithm().window();
-        let last = self
-            .last
-            .as_ref()
-            .map(|v| (v.at(), v.decisions()[v.governing()]));
+        let last = self.last.as_ref().map(|v| (v.at(), v.decisions()[v.governing()]));
         let moved = match (pause, last) {
             (Pause::Tick, _) => self.now + tick,
             (Pause::Forward(nanos), _) => self.now + whole(nanos),
@@ -355,9 +345,7 @@ impl<R: Rig> Stage<'_, R> {
         let keys = self.keys.clone();
         let checks = checks(&asked, &keys, policies)?;
         self.oracle.refund(self.now, &checks, taken_at);
-        let done = self
-            .rig
-            .block_on(self.rig.store().refund(&checks, taken_at));
+        let done = self.rig.block_on(self.rig.store().refund(&checks, taken_at));
         done.map_err(|error| error.to_string())
     }
 }

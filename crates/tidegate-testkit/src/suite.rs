@@ -89,8 +89,5 @@ pub fn run<R: Rig>(rig: &R) {
         .filter(|claim| catch_unwind(AssertUnwindSafe(|| claim.play(rig))).is_err())
         .map(Claim::name)
         .collect();
-    assert!(
-        failed.is_empty(),
-        "the store fails these claims: {failed:#?}"
-    );
+    assert!(failed.is_empty(), "the store fails these claims: {failed:#?}");
 }

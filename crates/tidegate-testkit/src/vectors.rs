@@ -91,10 +91,7 @@ impl Report {
     fn play_file<R: Rig>(&mut self, rig: &R, path: &Path, cases: &[Value]) {
         let before = self.steps;
         for value in cases {
-            let id = value["id"]
-                .as_str()
-                .unwrap_or("a case without id")
-                .to_owned();
+            let id = value["id"].as_str().unwrap_or("a case without id").to_owned();
             let played = Case::read(value, rig.tick()).and_then(|case| {
                 self.steps += case.steps.len();
                 player::play(rig, &case)
@@ -105,9 +102,7 @@ impl Report {
                 Err(Skip::Wrong(difference)) => self.failed.push((id, difference)),
             }
         }
-        let ours = cases
-            .iter()
-            .any(|case| case::is_our_dialect(&case["algorithm"]));
+        let ours = cases.iter().any(|case| case::is_our_dialect(&case["algorithm"]));
         if ours && self.steps == before {
             self.idle.push(path.display().to_string());
         }
@@ -131,9 +126,6 @@ impl fmt::Display for Report {
         }
         let counts = [passed.len(), failed.len(), skipped.len(), self.steps];
         let [passed, failed, skipped, steps] = counts;
-        write!(
-            f,
-            "{passed} passed, {failed} failed, {skipped} skipped; {steps} steps"
-        )
+        write!(f, "{passed} passed, {failed} failed, {skipped} skipped; {steps} steps")
     }
 }

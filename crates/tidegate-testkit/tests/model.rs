@@ -51,10 +51,7 @@ struct ModelRig {
 
 impl ModelRig {
     fn new(tick: Span) -> ModelRig {
-        let store = Model {
-            clock: ManualClock::default(),
-            oracle: Mutex::new(Oracle::new(tick)),
-        };
+        let store = Model { clock: ManualClock::default(), oracle: Mutex::new(Oracle::new(tick)) };
         ModelRig { tick, store }
     }
 }

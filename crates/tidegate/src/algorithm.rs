@@ -15,6 +15,7 @@ mod spacing;
 mod token_bucket;
 
 use crate::limit::Algorithm;
+use crate::mode::Mode;
 use crate::time::{Span, Timestamp};
 
 use fixed_window::{FixedWindow, WindowState};
@@ -45,6 +46,21 @@ pub(crate) trait Step {
     /// Takes `cost`, down to one full limit below zero.
     fn charge(&self, state: &mut Self::State, now: Timestamp, cost: u64);
 
+    /// Answers one request for `cost` and takes what it takes.
+    #[inline]
+    fn decide(&self, state: &mut Self::State, now: Timestamp, cost: u64, mode: Mode) -> Answer {
+        let wait = if cost == 0 { Some(Span::ZERO) } else { self.wait(state, now, cost) };
+        let passes = wait == Some(Span::ZERO);
+        let charged = cost > 0 && (mode == Mode::Debit || (mode == Mode::Take && passes));
+        if charged {
+            self.charge(state, now, cost);
+        } else if cost > 0 && mode == Mode::Take {
+            self.restamp(state, now);
+        }
+        let remaining = self.remaining(state, now);
+        Answer { wait, charged, remaining, reset_after: self.reset_after(state, now) }
+    }
+
     /// Takes `cost` from a state that many keys share: what each of them used must count for at least
     /// as long as it would in a state of its own, whatever the others use.
     fn charge_shared(&self, state: &mut Self::State, now: Timestamp, cost: u64) {
@@ -61,6 +77,19 @@ pub(crate) trait Step {
     fn restamp(&self, state: &mut Self::State, now: Timestamp);
 }
 
+/// What one rule answers to one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// The time until the cost passes: none at all when it passes now, nothing when it never does.
+    pub(crate) wait: Option<Span>,
+    /// Whether the cost was taken.
+    pub(crate) charged: bool,
+    /// What is left.
+    pub(crate) remaining: u64,
+    /// The time until the state is full.
+    pub(crate) reset_after: Span,
+}
+
 /// How a clock that reads `now` stands against a state last written at `stored`, as the instant from
 /// which to count: `now`, or `stored` when the clock is behind it by so little that it was read late.
 /// A clock further behind stepped back; then what was written later than `now` counts as of `now`.
@@ -68,15 +97,11 @@ pub(crate) trait Step {
 /// `full` is the time the limit takes to fill: no lock-out may outlast it for long.
 fn count_from(now: Timestamp, stored: Timestamp, full: Span) -> Timestamp {
     let lag = stored.since(now);
-    if lag <= LATE_AT_MOST && lag <= full {
-        now.max(stored)
-    } else {
-        now
-    }
+    if lag <= LATE_AT_MOST && lag <= full { now.max(stored) } else { now }
 }
 
 /// A state that is a few numbers: how it lies in a store's memory. All zeros is full.
-trait Words: Copy {
+trait Words: Copy + PartialEq {
     /// How many words it takes.
     const COUNT: usize;
 
@@ -94,10 +119,7 @@ fn word(words: &[u64], place: usize) -> u64 {
 
 /// Writes these values over the first words.
 fn put<const N: usize>(words: &mut [u64], values: [u64; N]) {
-    words
-        .iter_mut()
-        .zip(values)
-        .for_each(|(word, value)| *word = value);
+    words.iter_mut().zip(values).for_each(|(word, value)| *word = value);
 }
 
 /// What is asked of every kind of limit: one of the algorithms, or a minimum spacing.
@@ -157,11 +179,17 @@ macro_rules! change {
     };
 }
 
-/// Reads a state, changes it, and writes it back.
-fn edit<S: Words>(words: &mut [u64], change: impl FnOnce(&mut S)) {
-    let mut state = S::read(words);
-    change(&mut state);
-    state.write(words);
+/// Reads a state, has it changed, and writes it back if it was.
+#[inline]
+fn edit<S: Words, T>(words: &mut [u64], change: impl FnOnce(&mut S) -> T) -> T {
+    let before = S::read(words);
+    let mut state = before;
+    let result = change(&mut state);
+    // A denial leaves the state as it was; not writing it keeps its cache line clean.
+    if state != before {
+        state.write(words);
+    }
+    result
 }
 
 impl Rule {
@@ -205,6 +233,19 @@ impl Rule {
             Rule::Sliding(_) => SlidingState::COUNT,
             Rule::Spacing(_) => SpacingState::COUNT,
         }
+    }
+
+    /// See [`Step::decide`].
+    #[inline]
+    pub(crate) fn decide(
+        &self,
+        words: &mut [u64],
+        logs: &mut Logs,
+        now: Timestamp,
+        cost: u64,
+        mode: Mode,
+    ) -> Answer {
+        change!(self, words, logs, step, state => step.decide(state, now, cost, mode))
     }
 
     /// See [`Step::wait`].

@@ -1,12 +1,14 @@
 //! How much: costs, limits and remainders in whole millionths of a unit, and rates as fractions.
 
 mod decimal;
+mod divisor;
 mod rate;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub(crate) use decimal::Decimal;
+pub(crate) use divisor::Divisor;
 pub use rate::Rate;
 pub(crate) use rate::gcd;
 
@@ -47,11 +49,7 @@ impl Amount {
     /// This many millionths of a unit; anything above [`Amount::MAX`] becomes [`Amount::MAX`].
     #[must_use]
     pub const fn from_micros(micros: u64) -> Amount {
-        if micros > Amount::MAX.0 {
-            Amount::MAX
-        } else {
-            Amount(micros)
-        }
+        if micros > Amount::MAX.0 { Amount::MAX } else { Amount(micros) }
     }
 
     /// This many units; anything above [`Amount::MAX`] becomes [`Amount::MAX`].
@@ -180,10 +178,7 @@ mod tests {
         assert_eq!(micros("5."), Ok(5_000_000));
         assert_eq!(micros("1e-6"), Ok(1));
         assert_eq!(micros("0.0000001"), Ok(1));
-        assert_eq!(
-            micros("1.0000000000000000000000000000000000001"),
-            Ok(1_000_001)
-        );
+        assert_eq!(micros("1.0000000000000000000000000000000000001"), Ok(1_000_001));
         assert_eq!(micros("1e12"), Ok(1_000_000_000_000_000_000));
         assert_eq!(micros("1e-400"), Ok(1));
         assert_eq!(micros("0e999999999999"), Ok(0));
@@ -192,20 +187,14 @@ mod tests {
 
     #[test]
     fn what_is_no_amount_is_refused_and_mints_nothing() {
-        for text in [
-            "", ".", "0x10", "1e", "1e+", "1 ", "one", "1_000", "1,5", "--1", "e5", "+-1",
-        ] {
+        for text in ["", ".", "0x10", "1e", "1e+", "1 ", "one", "1_000", "1,5", "--1", "e5", "+-1"]
+        {
             assert_eq!(micros(text), Err(AmountError::NotDecimal), "{text:?}");
         }
         for text in ["-1", "-1000", "-0.0000001"] {
             assert_eq!(micros(text), Err(AmountError::Negative), "{text:?}");
         }
-        for text in [
-            "1e400",
-            "1000000000001",
-            "18446744073709551616",
-            "1e12000000000",
-        ] {
+        for text in ["1e400", "1000000000001", "18446744073709551616", "1e12000000000"] {
             assert_eq!(micros(text), Err(AmountError::TooLarge), "{text:?}");
         }
         for text in ["NaN", "inf", "-Infinity"] {

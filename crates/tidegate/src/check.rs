@@ -2,6 +2,7 @@
 
 use crate::amount::Cost;
 use crate::key::Key;
+use crate::mode::Mode;
 use crate::policy::Policy;
 
 /// One question to a store: may this key spend this cost under this policy?
@@ -32,34 +33,19 @@ impl<'a> Check<'a> {
     /// Asks for `cost` and takes it when allowed.
     #[must_use]
     pub fn take(key: Key<'a>, policy: &'a Policy, cost: Cost) -> Check<'a> {
-        Check {
-            key,
-            policy,
-            cost,
-            mode: Mode::Take,
-        }
+        Check { key, policy, cost, mode: Mode::Take }
     }
 
     /// Asks what `cost` would get and takes nothing.
     #[must_use]
     pub fn peek(key: Key<'a>, policy: &'a Policy, cost: Cost) -> Check<'a> {
-        Check {
-            key,
-            policy,
-            cost,
-            mode: Mode::Peek,
-        }
+        Check { key, policy, cost, mode: Mode::Peek }
     }
 
     /// Charges `cost` whatever is left, down to one full limit below zero.
     #[must_use]
     pub fn debit(key: Key<'a>, policy: &'a Policy, cost: Cost) -> Check<'a> {
-        Check {
-            key,
-            policy,
-            cost,
-            mode: Mode::Debit,
-        }
+        Check { key, policy, cost, mode: Mode::Debit }
     }
 
     /// The same question in another mode.
@@ -67,18 +53,4 @@ impl<'a> Check<'a> {
     pub fn with_mode(self, mode: Mode) -> Check<'a> {
         Check { mode, ..self }
     }
-}
-
-/// What a check does to the state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Mode {
-    /// Takes the cost when every limit allows it; a denial changes nothing.
-    #[default]
-    Take,
-    /// Changes nothing; the outcome is what a take of the cost would get.
-    Peek,
-    /// Always takes the cost, even below zero, at most one full limit deep. The outcome is what a
-    /// take would have got.
-    Debit,
 }

@@ -72,10 +72,7 @@ impl Decision {
 
     /// Remaining over limit, as a fraction that compares exactly.
     fn share(&self) -> Share {
-        Share {
-            part: self.remaining.as_micros(),
-            whole: self.limit.as_micros(),
-        }
+        Share { part: self.remaining.as_micros(), whole: self.limit.as_micros() }
     }
 
     /// Of one check's decisions by its limits, the governing one.
@@ -91,12 +88,10 @@ impl Decision {
     /// ```
     #[must_use]
     pub fn governing(decisions: impl IntoIterator<Item = Decision>) -> Option<Decision> {
-        decisions
-            .into_iter()
-            .reduce(|best, next| match next.precedence(&best) {
-                Ordering::Greater => next,
-                Ordering::Less | Ordering::Equal => best,
-            })
+        decisions.into_iter().reduce(|best, next| match next.precedence(&best) {
+            Ordering::Greater => next,
+            Ordering::Less | Ordering::Equal => best,
+        })
     }
 
     /// Folds a minimum spacing's answer into that of the limit it belongs to: the worse outcome,
@@ -163,19 +158,13 @@ impl Verdict {
     /// The verdict on one check, made at the store's time `at`.
     #[must_use]
     pub fn one(at: Timestamp, decision: Decision) -> Verdict {
-        Verdict {
-            at,
-            decisions: Decisions::One([decision]),
-        }
+        Verdict { at, decisions: Decisions::One([decision]) }
     }
 
     /// The verdict on any number of checks, in their order, made at the store's time `at`.
     #[must_use]
     pub fn many(at: Timestamp, decisions: Vec<Decision>) -> Verdict {
-        Verdict {
-            at,
-            decisions: Decisions::Many(decisions),
-        }
+        Verdict { at, decisions: Decisions::Many(decisions) }
     }
 
     /// When the store decided, by its own clock: what a refund of this verdict names.

@@ -34,23 +34,16 @@ impl Layout {
     /// The layout of these parts.
     pub(crate) fn of(slots: impl Iterator<Item = Slot>) -> Layout {
         let slots: Arc<[Slot]> = slots.collect();
-        let logs = if slots.iter().any(|slot| slot.is_log) {
-            HAS_LOGS
-        } else {
-            0
-        };
+        let logs = if slots.iter().any(|slot| slot.is_log) { HAS_LOGS } else { 0 };
         // A panic while it was held leaves the list as it was or one longer: both are right.
         let mut seen = SEEN.write().unwrap_or_else(PoisonError::into_inner);
-        let place = seen
-            .iter()
-            .position(|known| *known == slots)
-            .unwrap_or_else(|| {
-                let place = seen.len();
-                if place < usize::from(!HAS_LOGS) {
-                    seen.push(slots);
-                }
-                place
-            });
+        let place = seen.iter().position(|known| *known == slots).unwrap_or_else(|| {
+            let place = seen.len();
+            if place < usize::from(!HAS_LOGS) {
+                seen.push(slots);
+            }
+            place
+        });
         Layout(u16::try_from(place).unwrap_or(!HAS_LOGS) | logs)
     }
 
@@ -72,8 +65,6 @@ impl Layout {
     /// Its parts, in order.
     pub(crate) fn slots(self) -> Arc<[Slot]> {
         let seen = SEEN.read().unwrap_or_else(PoisonError::into_inner);
-        seen.get(usize::from(self.0 & !HAS_LOGS))
-            .cloned()
-            .unwrap_or_default()
+        seen.get(usize::from(self.0 & !HAS_LOGS)).cloned().unwrap_or_default()
     }
 }

@@ -160,14 +160,7 @@ impl Limit {
     /// [`LimitError`] when the name is none, the window is not 1 ms to 10 years of whole
     /// microseconds, or `max` is above 4503599627 units.
     pub fn fixed_window(name: &str, max: Amount, window: Span) -> Result<Limit, LimitError> {
-        Limit::windowed(
-            name,
-            Algorithm::FixedWindow {
-                max,
-                window,
-                align: Align::Epoch,
-            },
-        )
+        Limit::windowed(name, Algorithm::FixedWindow { max, window, align: Align::Epoch })
     }
 
     /// Like [`Limit::fixed_window`], with a window that begins at a key's first request.
@@ -180,14 +173,7 @@ impl Limit {
         max: Amount,
         window: Span,
     ) -> Result<Limit, LimitError> {
-        Limit::windowed(
-            name,
-            Algorithm::FixedWindow {
-                max,
-                window,
-                align: Align::FirstRequest,
-            },
-        )
+        Limit::windowed(name, Algorithm::FixedWindow { max, window, align: Align::FirstRequest })
     }
 
     /// At most `max` units in any span of length `window`, exactly.
@@ -268,21 +254,14 @@ impl Limit {
     fn windowed(name: &str, algorithm: Algorithm) -> Result<Limit, LimitError> {
         check_window(algorithm.window())?;
         if 2 * u128::from(algorithm.max().as_micros()) >= DOMAIN {
-            return Err(LimitError::TooMany {
-                max: algorithm.max(),
-            });
+            return Err(LimitError::TooMany { max: algorithm.max() });
         }
         Limit::new(name, algorithm)
     }
 
     fn new(name: &str, algorithm: Algorithm) -> Result<Limit, LimitError> {
         let name = Name::new(name)?;
-        Ok(Limit {
-            name,
-            algorithm,
-            min_interval: None,
-            rule: Rule::new(&algorithm),
-        })
+        Ok(Limit { name, algorithm, min_interval: None, rule: Rule::new(&algorithm) })
     }
 }
 
@@ -385,15 +364,9 @@ mod tests {
     #[test]
     fn limits_that_cannot_be_exact_are_refused_with_the_reason() {
         let error = Limit::token_bucket("a", Amount::from_units(1_000_000), per_year(7));
-        assert!(
-            matches!(error, Err(LimitError::RateTooFine { .. })),
-            "{error:?}"
-        );
+        assert!(matches!(error, Err(LimitError::RateTooFine { .. })), "{error:?}");
         let error = Limit::fixed_window("a", Amount::from_units(1 << 53), Span::from_secs(1));
-        assert!(
-            matches!(error, Err(LimitError::TooMany { .. })),
-            "{error:?}"
-        );
+        assert!(matches!(error, Err(LimitError::TooMany { .. })), "{error:?}");
         let error = Limit::rolling_window("a", Amount::ONE, Span::from_nanos(1_000_001));
         assert!(matches!(error, Err(LimitError::Window { .. })), "{error:?}");
     }
@@ -406,16 +379,10 @@ mod tests {
         assert!(Limit::token_bucket("a", Amount::from_units(100), per_year(1)).is_ok());
         let slower = Rate::per(Amount::ONE, Span::from_secs(365 * 86_400 + 1)).expect("a rate");
         let error = Limit::token_bucket("a", Amount::ONE, slower);
-        assert!(
-            matches!(error, Err(LimitError::RateTooSlow { .. })),
-            "{error:?}"
-        );
+        assert!(matches!(error, Err(LimitError::RateTooSlow { .. })), "{error:?}");
         let faster = Rate::per(Amount::from_units(1_000_000_001), second).expect("a rate");
         let error = Limit::token_bucket("a", Amount::ONE, faster);
-        assert!(
-            matches!(error, Err(LimitError::RateTooFast { .. })),
-            "{error:?}"
-        );
+        assert!(matches!(error, Err(LimitError::RateTooFast { .. })), "{error:?}");
     }
 
     #[test]

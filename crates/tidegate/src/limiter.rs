@@ -142,8 +142,7 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
         taken_at: Timestamp,
     ) -> Result<(), KeyError> {
         let key = Key::new(key.as_ref())?;
-        self.store
-            .refund(&[Check::take(key, &self.policy, cost)], taken_at);
+        self.store.refund(&[Check::take(key, &self.policy, cost)], taken_at);
         Ok(())
     }
 
@@ -154,8 +153,7 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// [`KeyError`] when the key is not 1 to 1024 bytes.
     pub fn reset(&self, key: impl AsRef<[u8]>) -> Result<(), KeyError> {
         let key = Key::new(key.as_ref())?;
-        self.store
-            .reset(&[Check::take(key, &self.policy, Cost::ZERO)]);
+        self.store.reset(&[Check::take(key, &self.policy, Cost::ZERO)]);
         Ok(())
     }
 }

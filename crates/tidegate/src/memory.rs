@@ -56,11 +56,7 @@ pub struct MemoryConfig {
 
 impl Default for MemoryConfig {
     fn default() -> MemoryConfig {
-        MemoryConfig {
-            max_keys: 10_000_000,
-            overflow: Overflow::Shared,
-            shards: None,
-        }
+        MemoryConfig { max_keys: 10_000_000, overflow: Overflow::Shared, shards: None }
     }
 }
 
@@ -120,11 +116,7 @@ impl<C: Clock> MemoryStore<C> {
     /// [`MemoryStore::sweep`] and the need for room.
     #[must_use]
     pub fn with_clock(config: MemoryConfig, clock: C) -> MemoryStore<C> {
-        MemoryStore {
-            table: Arc::new(Table::new(&config)),
-            clock: Arc::new(clock),
-            _sweeper: None,
-        }
+        MemoryStore { table: Arc::new(Table::new(&config)), clock: Arc::new(clock), _sweeper: None }
     }
 
     /// Decides one check and takes what it takes.
@@ -200,9 +192,7 @@ impl<C: Clock> MemoryStore<C> {
 
 impl<C: Clock> fmt::Debug for MemoryStore<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore")
-            .field("keys", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("MemoryStore").field("keys", &self.len()).finish_non_exhaustive()
     }
 }
 

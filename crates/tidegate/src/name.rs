@@ -32,9 +32,7 @@ impl Name {
     pub fn new(text: &str) -> Result<Name, NameError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         if text.is_empty() || text.len() > MAX_LEN || !text.bytes().all(allowed) {
-            return Err(NameError {
-                text: text.chars().take(MAX_LEN + 1).collect(),
-            });
+            return Err(NameError { text: text.chars().take(MAX_LEN + 1).collect() });
         }
         Ok(Name(text.into()))
     }

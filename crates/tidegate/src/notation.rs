@@ -98,9 +98,7 @@ impl FromStr for Quota {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Quota, NotationError> {
-        let refuse = || NotationError::Quota {
-            text: shortened(text),
-        };
+        let refuse = || NotationError::Quota { text: shortened(text) };
         let lower = text.trim().to_ascii_lowercase();
         let (quota, burst) = match lower.split_once("burst") {
             Some((quota, burst)) => (quota.trim_end(), Some(burst.trim())),
@@ -111,17 +109,10 @@ impl FromStr for Quota {
         let count: Amount = count.trim().parse().map_err(|_| refuse())?;
         let period = parse_span(period).map_err(|_| refuse())?;
         if count.is_zero() || burst.is_some_and(Amount::is_zero) {
-            return Err(NotationError::Zero {
-                text: shortened(text),
-            });
+            return Err(NotationError::Zero { text: shortened(text) });
         }
         let rate = Rate::per(count, period).ok_or_else(refuse)?;
-        Ok(Quota {
-            count,
-            period,
-            burst,
-            rate,
-        })
+        Ok(Quota { count, period, burst, rate })
     }
 }
 
@@ -135,18 +126,10 @@ fn split_quota(quota: &str) -> Option<(&str, &str)> {
             "d" => "day",
             _ => return None,
         };
-        return count
-            .bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then_some((count, period));
+        return count.bytes().all(|byte| byte.is_ascii_digit()).then_some((count, period));
     }
-    let (count, period) = quota
-        .split_once('/')
-        .or_else(|| quota.split_once(" per "))?;
-    let named = !period
-        .trim()
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let (count, period) = quota.split_once('/').or_else(|| quota.split_once(" per "))?;
+    let named = !period.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     named.then_some((count, period.trim()))
 }
 
@@ -168,9 +151,7 @@ fn split_quota(quota: &str) -> Option<(&str, &str)> {
 /// # Ok::<(), tidegate::NotationError>(())
 /// ```
 pub fn parse_span(text: &str) -> Result<Span, NotationError> {
-    let refuse = || NotationError::Span {
-        text: shortened(text),
-    };
+    let refuse = || NotationError::Span { text: shortened(text) };
     let lower = text.trim().to_ascii_lowercase();
     let mut rest = lower.as_str();
     let mut total = Span::ZERO;
@@ -181,9 +162,7 @@ pub fn parse_span(text: &str) -> Result<Span, NotationError> {
     }
     match total {
         Span::ZERO if lower.is_empty() => Err(refuse()),
-        Span::ZERO => Err(NotationError::Zero {
-            text: shortened(text),
-        }),
+        Span::ZERO => Err(NotationError::Zero { text: shortened(text) }),
         Span::MAX => Err(refuse()),
         total => Ok(total),
     }
@@ -192,14 +171,10 @@ pub fn parse_span(text: &str) -> Result<Span, NotationError> {
 /// Reads one number with its unit, and gives what follows it. A number or a unit may stand alone
 /// only when it is the whole text.
 fn parse_part(text: &str, first: bool) -> Option<(Span, &str)> {
-    let number_end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
+    let number_end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, after) = text.split_at(number_end);
     let after = after.trim_start();
-    let unit_end = after
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(after.len());
+    let unit_end = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
     let (unit, after) = after.split_at(unit_end);
     let whole = first && after.is_empty();
     if (number.is_empty() || unit.is_empty()) && !whole {
@@ -213,20 +188,14 @@ fn parse_part(text: &str, first: bool) -> Option<(Span, &str)> {
     let number = if number.is_empty() { "1" } else { number };
     let (num, den) = Decimal::parse(number).ok()?.fraction(0)?;
     let nanos = num.checked_mul(u128::from(nanos))?.div_ceil(den);
-    Some((
-        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
-        after,
-    ))
+    Some((Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)), after))
 }
 
 /// Nanoseconds of a unit's name, singular or plural.
 fn unit_nanos(unit: &str) -> Option<u64> {
     let matches =
         |name: &str| unit == name || (name.len() > 2 && unit.strip_suffix('s') == Some(name));
-    UNITS
-        .iter()
-        .find(|(names, _)| names.iter().any(|name| matches(name)))
-        .map(|(_, nanos)| *nanos)
+    UNITS.iter().find(|(names, _)| names.iter().any(|name| matches(name))).map(|(_, nanos)| *nanos)
 }
 
 /// A text cut to a length that an error can show.
@@ -265,11 +234,7 @@ mod tests {
     fn quota(text: &str) -> (u64, u64, u64) {
         let quota: Quota = text.parse().expect(text);
         let secs = quota.period().as_secs_ceil();
-        (
-            quota.count().whole_units(),
-            secs,
-            quota.burst().whole_units(),
-        )
+        (quota.count().whole_units(), secs, quota.burst().whole_units())
     }
 
     #[test]
@@ -314,21 +279,9 @@ mod tests {
         assert_eq!(parse_span("1.5s"), Ok(Span::from_millis(1_500)));
         assert_eq!(parse_span("1h30min"), Ok(Span::from_secs(5_400)));
         assert_eq!(parse_span("2 weeks"), Ok(Span::from_secs(1_209_600)));
-        for text in [
-            "",
-            "s5",
-            "1x",
-            "5 5",
-            "1e3",
-            "-1s",
-            "1h 5",
-            "99999999999999y",
-        ] {
+        for text in ["", "s5", "1x", "5 5", "1e3", "-1s", "1h 5", "99999999999999y"] {
             assert!(parse_span(text).is_err(), "{text:?}");
         }
-        assert_eq!(
-            parse_span("0s"),
-            Err(NotationError::Zero { text: "0s".into() })
-        );
+        assert_eq!(parse_span("0s"), Err(NotationError::Zero { text: "0s".into() }));
     }
 }

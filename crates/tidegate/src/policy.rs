@@ -7,6 +7,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use crate::algorithm::Rule;
+use crate::amount::Amount;
 use crate::layout::{Layout, Slot};
 use crate::limit::{Limit, LimitError};
 use crate::name::{Name, NameError};
@@ -51,6 +52,8 @@ pub(crate) struct Part {
     /// this part's, also after limits were added, removed or put in another order.
     pub(crate) slot: u64,
     pub(crate) rule: Rule,
+    /// The most its limit holds.
+    pub(crate) max: Amount,
     /// Where its state's words begin among those of the policy.
     offset: usize,
 }
@@ -63,12 +66,14 @@ impl Part {
             limit: place,
             slot: slot(""),
             rule: limit.rule().clone(),
+            max: limit.algorithm().max(),
             offset: 0,
         };
         let spacing = limit.min_interval().map(|interval| Part {
             limit: place,
             slot: slot("min_interval"),
             rule: Rule::spacing(interval),
+            max: limit.algorithm().max(),
             offset: 0,
         });
         std::iter::once(own).chain(spacing)
@@ -115,26 +120,14 @@ impl Policy {
         let name = Name::new(name)?;
         let limits: Box<[Limit]> = limits.into_iter().collect();
         if limits.is_empty() || limits.len() > Policy::MAX_LIMITS {
-            return Err(PolicyError::Count {
-                policy: name,
-                count: limits.len(),
-            });
+            return Err(PolicyError::Count { policy: name, count: limits.len() });
         }
         for (place, limit) in limits.iter().enumerate() {
-            if limits[..place]
-                .iter()
-                .any(|earlier| earlier.name() == limit.name())
-            {
-                return Err(PolicyError::Duplicate {
-                    policy: name,
-                    limit: limit.name().clone(),
-                });
+            if limits[..place].iter().any(|earlier| earlier.name() == limit.name()) {
+                return Err(PolicyError::Duplicate { policy: name, limit: limit.name().clone() });
             }
         }
-        let parts = limits
-            .iter()
-            .enumerate()
-            .flat_map(|(place, limit)| Part::of(place, limit));
+        let parts = limits.iter().enumerate().flat_map(|(place, limit)| Part::of(place, limit));
         let mut parts: Box<[Part]> = parts.collect();
         let mut words = 0;
         for part in &mut parts {
@@ -143,14 +136,7 @@ impl Policy {
         }
         let layout = Layout::of(parts.iter().map(Part::slot));
         let space = fingerprint(&[name.as_str()]);
-        Ok(Policy {
-            name,
-            limits,
-            space,
-            parts,
-            words,
-            layout,
-        })
+        Ok(Policy { name, limits, space, parts, words, layout })
     }
 
     /// The policy's name.
@@ -242,9 +228,7 @@ impl PolicyTable {
     #[must_use]
     pub fn new(policies: impl IntoIterator<Item = Policy>) -> PolicyTable {
         let named = |policy: Policy| (policy.name().as_str().to_owned(), Arc::new(policy));
-        PolicyTable {
-            policies: policies.into_iter().map(named).collect(),
-        }
+        PolicyTable { policies: policies.into_iter().map(named).collect() }
     }
 
     /// The policy of this name, if there is one.

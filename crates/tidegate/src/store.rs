@@ -62,10 +62,7 @@ impl StoreError {
     /// An error of this kind; the message says what happened and names no secret.
     #[must_use]
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> StoreError {
-        StoreError {
-            kind,
-            message: message.into(),
-        }
+        StoreError { kind, message: message.into() }
     }
 
     /// What kind of failure it was.

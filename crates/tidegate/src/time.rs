@@ -246,10 +246,7 @@ mod tests {
     #[test]
     fn arithmetic_saturates_at_both_ends() {
         assert_eq!(Timestamp::EPOCH - Span::from_secs(1), Timestamp::EPOCH);
-        assert_eq!(
-            Timestamp::from_secs(u64::MAX) + Span::MAX,
-            Timestamp::from_nanos(u64::MAX)
-        );
+        assert_eq!(Timestamp::from_secs(u64::MAX) + Span::MAX, Timestamp::from_nanos(u64::MAX));
         assert_eq!(Timestamp::EPOCH.since(Timestamp::from_secs(1)), Span::ZERO);
     }
 

@@ -21,11 +21,7 @@ struct Flooded {
 impl Flooded {
     fn new(max_keys: usize, overflow: Overflow, limit: Limit) -> Flooded {
         let clock = Arc::new(ManualClock::new(START));
-        let config = MemoryConfig {
-            max_keys,
-            overflow,
-            ..MemoryConfig::default()
-        };
+        let config = MemoryConfig { max_keys, overflow, ..MemoryConfig::default() };
         Flooded {
             store: MemoryStore::with_clock(config, clock.clone()),
             clock,
@@ -42,8 +38,7 @@ impl Flooded {
 
     fn take(&self, key: &str) -> Decision {
         let key = Key::new(key).expect("a key");
-        self.store
-            .take_one(&Check::take(key, &self.policy, Cost::ONE))
+        self.store.take_one(&Check::take(key, &self.policy, Cost::ONE))
     }
 }
 
@@ -92,10 +87,7 @@ fn key_over_its_limit_stays_denied_through_a_flood() {
                         assert!(!flooded.take("victim").is_allowed(), "{overflow:?}");
                     }
                 }
-                assert!(
-                    !flooded.take("victim").is_allowed(),
-                    "{overflow:?} {max_keys}"
-                );
+                assert!(!flooded.take("victim").is_allowed(), "{overflow:?} {max_keys}");
             }
         }
     }
@@ -189,11 +181,7 @@ fn flood_in_the_shared_states_does_not_refill_a_key() {
                     Check::take(Key::new(&name).expect("a key"), &flooded.policy, Cost::ONE);
                 if flooded.store.take_one(&check).is_allowed() {
                     let could = alone.take(now, &[check]);
-                    assert!(
-                        could.is_allowed(),
-                        "{name} in round {round}: {:?}",
-                        flooded.policy
-                    );
+                    assert!(could.is_allowed(), "{name} in round {round}: {:?}", flooded.policy);
                 }
             }
         }
@@ -245,10 +233,7 @@ fn long_keys_are_told_apart_by_their_last_byte() {
             bytes[len - 1] = last;
             let key = Key::new(&bytes).expect("1 to 1024 bytes");
             let check = Check::take(key, &flooded.policy, Cost::ONE);
-            assert!(
-                flooded.store.take_one(&check).is_allowed(),
-                "{len} bytes, {last}"
-            );
+            assert!(flooded.store.take_one(&check).is_allowed(), "{len} bytes, {last}");
             assert!(!flooded.store.take_one(&check).is_allowed());
         }
     }

@@ -72,10 +72,7 @@ fn trace() -> impl Strategy<Value = Vec<Request>> {
 
 /// The most that a limit holds, in millionths.
 fn max() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        select(&[1_000_000_u64, 2_000_000, 5_000_000, 10_000_000]),
-        1_u64..12_000_000,
-    ]
+    prop_oneof![select(&[1_000_000_u64, 2_000_000, 5_000_000, 10_000_000]), 1_u64..12_000_000,]
 }
 
 fn window() -> impl Strategy<Value = Span> {

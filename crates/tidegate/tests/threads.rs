@@ -79,9 +79,7 @@ fn fresh_keys_of_limit_one_pass_exactly_once() {
         let passed = race(4, || {
             let passes = |key: &&String| {
                 let key = Key::new(key.as_str()).expect("a key");
-                store
-                    .take_one(&Check::take(key, &policy, Cost::ONE))
-                    .is_allowed()
+                store.take_one(&Check::take(key, &policy, Cost::ONE)).is_allowed()
             };
             keys.iter().filter(passes).count()
         });
@@ -117,10 +115,7 @@ fn racing_batches_take_all_or_nothing() {
 fn racing_keys_in_the_shared_states_pass_at_most_once() {
     let keys: Vec<String> = (0..4_000).map(|n| format!("key-{n}")).collect();
     for policy in every_algorithm(Amount::ONE) {
-        let config = MemoryConfig {
-            max_keys: 100,
-            ..MemoryConfig::default()
-        };
+        let config = MemoryConfig { max_keys: 100, ..MemoryConfig::default() };
         let store = MemoryStore::with_clock(config, ManualClock::new(NOON));
         let passes: Vec<AtomicUsize> = keys.iter().map(|_| AtomicUsize::new(0)).collect();
         race(4, || {
@@ -132,10 +127,7 @@ fn racing_keys_in_the_shared_states_pass_at_most_once() {
             }
             0
         });
-        let most = passes
-            .iter()
-            .map(|passes| passes.load(Ordering::Relaxed))
-            .max();
+        let most = passes.iter().map(|passes| passes.load(Ordering::Relaxed)).max();
         assert_eq!(most, Some(1), "{policy:?}");
     }
 }

@@ -46,15 +46,8 @@ mod tests {
         let mut backoff = Backoff::new();
         let waits: Vec<Duration> = (0..20).map(|_| backoff.step()).collect();
         assert!(waits[0] >= FIRST / 2 && waits[0] <= FIRST, "{waits:?}");
-        assert!(
-            waits[5..]
-                .iter()
-                .all(|wait| *wait >= LONGEST / 2 && *wait <= LONGEST)
-        );
-        assert!(
-            waits[5..].windows(2).any(|two| two[0] != two[1]),
-            "no jitter"
-        );
+        assert!(waits[5..].iter().all(|wait| *wait >= LONGEST / 2 && *wait <= LONGEST));
+        assert!(waits[5..].windows(2).any(|two| two[0] != two[1]), "no jitter");
         backoff.reset();
         assert!(backoff.step() <= FIRST);
     }

@@ -31,10 +31,7 @@ impl Target {
         if let Some(password) = &config.password {
             login = login.set_password(password.reveal());
         }
-        Target {
-            address: config.address.clone(),
-            login,
-        }
+        Target { address: config.address.clone(), login }
     }
 
     /// A connection that has logged in and answered a PING.

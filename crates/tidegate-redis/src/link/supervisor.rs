@@ -106,10 +106,7 @@ impl Supervised {
                     state: sender,
                 };
                 let abort = tokio::spawn(keeper.run()).abort_handle();
-                *task = Some(Task {
-                    state: state.clone(),
-                    abort,
-                });
+                *task = Some(Task { state: state.clone(), abort });
                 state
             }
         }
@@ -118,9 +115,7 @@ impl Supervised {
 
 impl fmt::Debug for Supervised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supervised")
-            .field("address", &self.address)
-            .finish_non_exhaustive()
+        f.debug_struct("Supervised").field("address", &self.address).finish_non_exhaustive()
     }
 }
 

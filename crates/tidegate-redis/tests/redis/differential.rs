@@ -169,11 +169,7 @@ impl Scene {
     }
 
     fn checks(&self, choices: &mut Choices) -> Vec<Check<'_>> {
-        let count = if choices.one_in(3) {
-            2 + choices.below(3)
-        } else {
-            1
-        };
+        let count = if choices.one_in(3) { 2 + choices.below(3) } else { 1 };
         let checks = (0..count).map(|_| {
             let place = |choices: &mut Choices| usize::from(choices.one_in(4));
             let policy = &self.policies[place(choices)];
@@ -192,16 +188,11 @@ impl Scene {
     /// One random operation on both; what each answered, in microseconds.
     async fn step(&mut self, choices: &mut Choices) -> (String, Vec<Decision>, Vec<Decision>) {
         let algorithm = *self.policies[0].limits()[0].algorithm();
-        self.clock
-            .set(step_time(choices, self.clock.now(), &algorithm));
+        self.clock.set(step_time(choices, self.clock.now(), &algorithm));
         let checks = self.checks(choices);
         let asked: Vec<String> = checks.iter().map(describe).collect();
         let operation = choices.below(12);
-        let what = format!(
-            "{} {operation}: {}",
-            self.clock.now().as_micros(),
-            asked.join(", ")
-        );
+        let what = format!("{} {operation}: {}", self.clock.now().as_micros(), asked.join(", "));
         let (memory, redis) = match operation {
             0 => {
                 self.memory.refund(&checks, self.taken_at);
@@ -215,20 +206,14 @@ impl Scene {
             }
             2 | 3 => {
                 let memory = self.memory.take_each(&checks);
-                (
-                    Some(memory),
-                    Some(self.redis.take_each(&checks).await.unwrap()),
-                )
+                (Some(memory), Some(self.redis.take_each(&checks).await.unwrap()))
             }
             _ => {
                 let memory = self.memory.take(&checks);
                 (Some(memory), Some(self.redis.take(&checks).await.unwrap()))
             }
         };
-        let taken_at = redis
-            .as_ref()
-            .map(Verdict::at)
-            .filter(|_| choices.one_in(3));
+        let taken_at = redis.as_ref().map(Verdict::at).filter(|_| choices.one_in(3));
         let answers = (what, in_micros(memory.as_ref()), in_micros(redis.as_ref()));
         self.taken_at = taken_at.unwrap_or(self.taken_at);
         answers
@@ -300,9 +285,7 @@ async fn stores_agree(kind: Kind) {
                 policies.join("\n"),
                 history.join("\n")
             );
-            redis
-                .iter()
-                .for_each(|decision| outcomes[decision.outcome as usize] += 1);
+            redis.iter().for_each(|decision| outcomes[decision.outcome as usize] += 1);
         }
     }
     // P55: whatever was written, and however often, is to go by itself.
@@ -310,10 +293,7 @@ async fn stores_agree(kind: Kind) {
                    if redis.call('PTTL', key) < 0 then return key end end return 'none'";
     assert_eq!(server.command(&["EVAL", endless, "0"]), "none");
     // A test that only ever saw one outcome would show little.
-    assert!(
-        outcomes.iter().all(|count| *count > STEPS / 50),
-        "{outcomes:?}"
-    );
+    assert!(outcomes.iter().all(|count| *count > STEPS / 50), "{outcomes:?}");
 }
 
 /// P53: one truth for the token bucket.
@@ -384,11 +364,6 @@ async fn long_logs_agree_with_memory() {
         let verdict = redis.take(&[check]).await.unwrap();
         taken.push(verdict.at());
         let expected = in_micros(Some(&memory.take(&[check])));
-        assert_eq!(
-            expected,
-            in_micros(Some(&verdict)),
-            "at step {step}: {}",
-            describe(&check)
-        );
+        assert_eq!(expected, in_micros(Some(&verdict)), "at step {step}: {}", describe(&check));
     }
 }

@@ -18,10 +18,7 @@ pub(crate) fn config(server: &RedisServer) -> RedisConfig {
 
 pub(crate) fn at_port(port: u16, timeout: Span) -> RedisConfig {
     RedisConfig {
-        address: Address::Tcp {
-            host: "127.0.0.1".into(),
-            port,
-        },
+        address: Address::Tcp { host: "127.0.0.1".into(), port },
         timeout,
         ..RedisConfig::default()
     }

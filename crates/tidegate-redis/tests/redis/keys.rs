@@ -13,20 +13,12 @@ fn one_an_hour(policy: &str, limit: &str) -> Policy {
 async fn keys_that_join_to_one_text_are_independent() {
     let (_server, store, _) = with_clock();
     let policy = one_an_hour("p", "l");
-    let keys = [
-        "a:b", "a%3Ab", "a:b:", ":a:b", "a", "{a}", "{a", "a}", "}{", "{}a", "#a", " a",
-    ];
+    let keys = ["a:b", "a%3Ab", "a:b:", ":a:b", "a", "{a}", "{a", "a}", "}{", "{}a", "#a", " a"];
     for key in keys {
-        assert!(
-            take_for(&store, key, &policy, Cost::ONE).await.is_allowed(),
-            "{key}"
-        );
+        assert!(take_for(&store, key, &policy, Cost::ONE).await.is_allowed(), "{key}");
     }
     for key in keys {
-        assert!(
-            !take_for(&store, key, &policy, Cost::ONE).await.is_allowed(),
-            "{key}"
-        );
+        assert!(!take_for(&store, key, &policy, Cost::ONE).await.is_allowed(), "{key}");
     }
 }
 
@@ -87,8 +79,5 @@ async fn long_keys_are_distinct_and_their_names_short() {
 async fn names_say_whose_state_they_hold() {
     let (server, store, _) = with_clock();
     take_for(&store, "user:7", &bucket("5/s"), Cost::ONE).await;
-    assert_eq!(
-        server.command(&["KEYS", "*"]),
-        "tidegate:1:{user%3A7}:p:l:token_bucket"
-    );
+    assert_eq!(server.command(&["KEYS", "*"]), "tidegate:1:{user%3A7}:p:l:token_bucket");
 }

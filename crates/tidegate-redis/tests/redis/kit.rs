@@ -67,18 +67,13 @@ fn redis_agrees_with_the_vectors() {
 #[test]
 fn redis_agrees_with_the_model() {
     let rig = RedisRig::new();
-    let settings = ProptestConfig {
-        cases: 256,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
+    let settings =
+        ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() };
     let cases = Cell::new(0);
     let played = TestRunner::new(settings).run(&scenario::any(1..40), |scenario| {
         // Keys that no other case has used.
         cases.set(cases.get() + 1);
-        scenario
-            .play(&rig, &format!("case {}", cases.get()))
-            .map_err(TestCaseError::fail)
+        scenario.play(&rig, &format!("case {}", cases.get())).map_err(TestCaseError::fail)
     });
     played.unwrap();
 }

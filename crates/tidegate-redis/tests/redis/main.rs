@@ -1,9 +1,6 @@
 //! The store against real servers, each test with its own.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that meets what it did not expect has failed"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that meets what it did not expect has failed")]
 
 mod differential;
 mod fixture;

@@ -26,11 +26,7 @@ async fn attempt(store: &RedisStore) -> Result<(), StoreErrorKind> {
     let policy = bucket("1000000/day");
     let check = Check::take(Key::new("k").unwrap(), &policy, Cost::ONE);
     let answer = store.take(&[check]).await;
-    assert!(
-        start.elapsed() < Duration::from(TIMEOUT) + SLACK,
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from(TIMEOUT) + SLACK, "{:?}", start.elapsed());
     answer.map(|_| ()).map_err(|error| error.kind())
 }
 
@@ -51,11 +47,7 @@ async fn attempts(store: &RedisStore, expected: Result<(), StoreErrorKind>) {
 async fn returns(store: &RedisStore) {
     let start = Instant::now();
     while let Err(kind) = attempt(store).await {
-        assert!(
-            start.elapsed() < RETURN,
-            "still {kind:?} after {:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < RETURN, "still {kind:?} after {:?}", start.elapsed());
         let usual = matches!(kind, StoreErrorKind::Unavailable | StoreErrorKind::Timeout);
         assert!(usual, "{kind:?}");
         sleep(Duration::from_millis(20)).await;
@@ -90,10 +82,7 @@ async fn a_refused_connection_is_unavailable() {
     let port = RedisServer::start(&[]).port();
     let store = store_at(port);
     attempts(&store, Err(StoreErrorKind::Unavailable)).await;
-    assert_eq!(
-        store.ping().await.unwrap_err().kind(),
-        StoreErrorKind::Unavailable
-    );
+    assert_eq!(store.ping().await.unwrap_err().kind(), StoreErrorKind::Unavailable);
 }
 
 /// P02: a listener that never replies. Callers leave at their deadline, and later ones at once.
@@ -105,11 +94,7 @@ async fn a_silent_listener_is_a_timeout() {
     sleep(Duration::from_millis(1_300)).await;
     let start = Instant::now();
     attempts(&store, Err(StoreErrorKind::Timeout)).await;
-    assert!(
-        start.elapsed() < Duration::from(TIMEOUT),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from(TIMEOUT), "{:?}", start.elapsed());
 }
 
 /// P02, P07: a listener that hangs up is unavailable, and is not stormed.
@@ -126,10 +111,7 @@ async fn a_listener_that_hangs_up_is_not_stormed() {
         sleep(Duration::from_millis(5)).await;
     }
     let during = accepted.load(Ordering::Relaxed) - before;
-    assert!(
-        (1..=20).contains(&during),
-        "{during} connections in two seconds"
-    );
+    assert!((1..=20).contains(&during), "{during} connections in two seconds");
 }
 
 /// P02: a wrong password, a missing one, and one that is wrong only for this user.
@@ -199,10 +181,7 @@ async fn a_hanging_server_is_a_timeout_and_comes_back() {
     sleep(Duration::from_millis(2_500)).await;
     let start = Instant::now();
     let failed = attempt(&store).await;
-    assert!(
-        failed.is_err() && start.elapsed() < Duration::from(TIMEOUT),
-        "{failed:?}"
-    );
+    assert!(failed.is_err() && start.elapsed() < Duration::from(TIMEOUT), "{failed:?}");
     server.resume();
     returns(&store).await;
     attempts(&store, Ok(())).await;
@@ -211,12 +190,7 @@ async fn a_hanging_server_is_a_timeout_and_comes_back() {
 /// A store whose first runtime is gone goes on in another.
 #[test]
 fn a_store_outlives_a_runtime() {
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-    };
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let server = RedisServer::start(&[]);
     let store = RedisStore::new(config(&server));
     for _ in 0..2 {
@@ -231,13 +205,7 @@ async fn dropping_a_store_ends_its_connection() {
     let store = RedisStore::new(config(&server));
     attempts(&store, Ok(())).await;
     // One of them is the one that asks.
-    let clients = || {
-        server
-            .command(&["CLIENT", "LIST"])
-            .trim_end()
-            .lines()
-            .count()
-    };
+    let clients = || server.command(&["CLIENT", "LIST"]).trim_end().lines().count();
     assert_eq!(clients(), 2);
     drop(store.clone());
     attempts(&store, Ok(())).await;

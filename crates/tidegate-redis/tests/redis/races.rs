@@ -62,10 +62,7 @@ async fn requests_of_one_instant_all_count() {
     let (_server, store, _) = with_clock();
     let check = Check::take(Key::new("k").unwrap(), &policy, Cost::ONE);
     let verdict = store.take_each(&[check; 20]).await.unwrap();
-    let passed = verdict
-        .decisions()
-        .iter()
-        .filter(|decision| decision.is_allowed());
+    let passed = verdict.decisions().iter().filter(|decision| decision.is_allowed());
     assert_eq!(passed.count(), 5);
 }
 
@@ -126,10 +123,7 @@ fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) {
     tokio::spawn(async move {
         let mut buffer = vec![0; 65_536];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
-            if sender
-                .send((Instant::now() + delay, buffer[..count].to_vec()))
-                .is_err()
-            {
+            if sender.send((Instant::now() + delay, buffer[..count].to_vec())).is_err() {
                 return;
             }
         }

@@ -9,9 +9,8 @@ use crate::fixture::{allowed, bucket, config, policy, rolling, take, units};
 /// How often a command was called, by the server's own count.
 fn calls(server: &RedisServer, command: &str) -> u64 {
     let stats = server.command(&["INFO", "commandstats"]);
-    let line = stats
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    let line =
+        stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
     let count = line.and_then(|line| line.split(',').next());
     count.map_or(0, |count| count.parse().unwrap())
 }
@@ -22,10 +21,7 @@ async fn a_request_is_one_call() {
     let server = RedisServer::start(&[]);
     let store = RedisStore::new(config(&server));
     let limits = [
-        Limit::quota("a", "5/s")
-            .unwrap()
-            .with_min_interval(Span::from_secs(1))
-            .unwrap(),
+        Limit::quota("a", "5/s").unwrap().with_min_interval(Span::from_secs(1)).unwrap(),
         Limit::fixed_window("b", units(5), Span::from_secs(60)).unwrap(),
         Limit::rolling_window("c", units(5), Span::from_secs(60)).unwrap(),
         Limit::sliding_window("d", units(5), Span::from_secs(60)).unwrap(),
@@ -59,10 +55,7 @@ async fn a_thousand_checks_are_one_call() {
     let verdict = store.take(&spread).await.unwrap();
     assert!(verdict.is_allowed() && verdict.decisions().len() == 1_000);
     let verdict = store.take_each(&vec![check("k"); 1_000]).await.unwrap();
-    let passed = verdict
-        .decisions()
-        .iter()
-        .filter(|decision| decision.is_allowed());
+    let passed = verdict.decisions().iter().filter(|decision| decision.is_allowed());
     assert_eq!(passed.count(), 500);
     assert_eq!((calls(&server, "evalsha"), calls(&server, "eval")), (2, 1));
     // Nothing asked is nothing decided.
@@ -94,9 +87,7 @@ async fn a_flush_between_calls_under_way_breaks_none() {
     let check = Check::take(Key::new("k").unwrap(), &policy, Cost::ONE);
     let mut passed = 0;
     for _ in 0..10 {
-        let calls: Vec<_> = (0..10)
-            .map(|_| tokio::spawn(store.take(&[check])))
-            .collect();
+        let calls: Vec<_> = (0..10).map(|_| tokio::spawn(store.take(&[check]))).collect();
         tokio::task::yield_now().await;
         server.command(&["SCRIPT", "FLUSH"]);
         for call in calls {
@@ -122,16 +113,7 @@ async fn a_unix_socket_serves() {
 #[tokio::test]
 async fn a_user_logs_in_and_selects_a_database() {
     let server = RedisServer::start(&[]);
-    let rights = [
-        "ACL",
-        "SETUSER",
-        "tide",
-        "on",
-        ">sword",
-        "~limits:*",
-        "+@all",
-        "-@dangerous",
-    ];
+    let rights = ["ACL", "SETUSER", "tide", "on", ">sword", "~limits:*", "+@all", "-@dangerous"];
     assert_eq!(server.command(&rights), "OK");
     let mut login = RedisConfig {
         username: Some("tide".into()),
@@ -147,11 +129,7 @@ async fn a_user_logs_in_and_selects_a_database() {
     // Where the user may not go, it is told so, and nothing is leaked.
     login.prefix = "elsewhere".into();
     let error = RedisStore::new(login.clone())
-        .take(&[Check::take(
-            Key::new("k").unwrap(),
-            &bucket("2/day"),
-            Cost::ONE,
-        )])
+        .take(&[Check::take(Key::new("k").unwrap(), &bucket("2/day"), Cost::ONE)])
         .await
         .unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Auth, "{error}");
@@ -180,14 +158,8 @@ async fn a_long_log_is_not_scanned() {
         assert!(denied.retry_after.unwrap() <= Span::from_secs(86_400));
     }
     let stats = server.command(&["INFO", "commandstats"]);
-    let line = stats
-        .lines()
-        .find(|line| line.starts_with("cmdstat_evalsha"))
-        .unwrap();
-    let per_call = line
-        .split("usec_per_call=")
-        .nth(1)
-        .and_then(|rest| rest.split(',').next());
+    let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha")).unwrap();
+    let per_call = line.split("usec_per_call=").nth(1).and_then(|rest| rest.split(',').next());
     let per_call: f64 = per_call.unwrap().parse().unwrap();
     // Reading the log through takes some 20 ms; finding one's way in it takes about 0.2 ms.
     assert!(per_call < 2_000.0, "{line}");
@@ -205,19 +177,15 @@ fn wide_division_is_exact() {
     );
     let mut state = 1_u64;
     let mut number = |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Numbers of every size, and those next to where doubles end.
         let bits = (state >> 58) % 54;
         let wide = (u128::from(state) << 23) >> (76 - bits);
         u64::try_from(wide).unwrap_or(u64::MAX) % below
     };
     let limit = 1 << 53;
-    let mut triples = vec![
-        [limit - 1, limit - 2, limit - 1],
-        [limit - 1, 1 << 51, (1 << 51) + 1],
-    ];
+    let mut triples = vec![[limit - 1, limit - 2, limit - 1], [limit - 1, 1 << 51, (1 << 51) + 1]];
     for _ in 0..3_000 {
         let c = number(limit - 1) + 1;
         triples.push([number(limit), number(c + 1), c]);

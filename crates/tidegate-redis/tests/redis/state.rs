@@ -33,20 +33,12 @@ async fn times_are_written_with_all_their_digits() {
 
     let (server, store, clock) = with_clock();
     clock.set(Timestamp::from_secs(4_102_444_800) + Span::from_micros(1));
-    for policy in [
-        fixed(9, MINUTE),
-        sliding(9, MINUTE),
-        rolling(9, MINUTE),
-        monthly,
-    ] {
+    for policy in [fixed(9, MINUTE), sliding(9, MINUTE), rolling(9, MINUTE), monthly] {
         take(&store, &policy, Cost::ONE).await;
     }
     let stamp = "4102444800000001";
     assert_eq!(server.command(&["GET", FIXED]), "4102444800000000 1000000");
-    assert_eq!(
-        server.command(&["GET", SLIDING]),
-        "4102444800000000 0 1000000"
-    );
+    assert_eq!(server.command(&["GET", SLIDING]), "4102444800000000 0 1000000");
     let log = server.command(&["LRANGE", ROLLING, "0", "-1"]);
     assert_eq!(log, format!("0\n{stamp}\n1000000"));
     assert!(server.command(&["GET", BUCKET]).starts_with(stamp));
@@ -54,12 +46,7 @@ async fn times_are_written_with_all_their_digits() {
 
 fn assert_digits(value: &str) {
     let mut parts = value.split(' ');
-    assert!(
-        parts
-            .clone()
-            .all(|part| part.bytes().all(|byte| byte.is_ascii_digit())),
-        "{value}"
-    );
+    assert!(parts.clone().all(|part| part.bytes().all(|byte| byte.is_ascii_digit())), "{value}");
     assert_eq!(parts.next().map(str::len), Some(16), "{value}");
 }
 
@@ -69,27 +56,15 @@ async fn a_denied_cost_is_not_charged_and_moves_no_expiry() {
     let server = RedisServer::start(&[]);
     let store = RedisStore::new(config(&server));
     let bucket = bucket("1/10s burst 10");
-    assert_eq!(
-        take(&store, &bucket, units(8))
-            .await
-            .remaining
-            .whole_units(),
-        2
-    );
+    assert_eq!(take(&store, &bucket, units(8)).await.remaining.whole_units(), 2);
     let (value, ttl) = (server.command(&["GET", BUCKET]), pttl(&server, BUCKET));
     assert!(ttl > 70_000 && ttl <= 81_000, "{ttl}");
 
     let denied = take(&store, &bucket, units(5)).await;
     let wait = denied.retry_after.unwrap().as_secs_ceil();
-    assert!(
-        denied.outcome == Outcome::Deny && wait <= 30 && wait > 20,
-        "{denied:?}"
-    );
+    assert!(denied.outcome == Outcome::Deny && wait <= 30 && wait > 20, "{denied:?}");
     let exceeds = take(&store, &bucket, units(1_000_000)).await;
-    assert_eq!(
-        (exceeds.outcome, exceeds.retry_after),
-        (Outcome::Exceeds, None)
-    );
+    assert_eq!((exceeds.outcome, exceeds.retry_after), (Outcome::Exceeds, None));
 
     assert_eq!(server.command(&["GET", BUCKET]), value);
     assert!(pttl(&server, BUCKET) <= ttl);
@@ -163,10 +138,7 @@ async fn running_sums_wrap_around() {
     assert_eq!(denied.retry_after, Some(Span::from_secs(59)));
     clock.advance(Span::from_secs(59));
     assert_eq!(allowed(&store, &policy, 2).await, 1);
-    assert_eq!(
-        server.command(&["LINDEX", ROLLING, "0"]),
-        "9007199254240992"
-    );
+    assert_eq!(server.command(&["LINDEX", ROLLING, "0"]), "9007199254240992");
 }
 
 /// P38: a clock that steps back 20 s or 8 h locks nobody out for longer than a full refill, and gives
@@ -182,10 +154,7 @@ async fn a_clock_stepping_back_neither_locks_out_nor_gives() {
         clock.set(stepped);
         assert_eq!(allowed(&store, &policy, 10).await, 2, "back {back} s");
         let denied = take(&store, &policy, units(5)).await;
-        assert!(
-            denied.retry_after.unwrap() <= Span::from_secs(5),
-            "{denied:?}"
-        );
+        assert!(denied.retry_after.unwrap() <= Span::from_secs(5), "{denied:?}");
         clock.set(stepped + Span::from_secs(5));
         assert!(take(&store, &policy, units(5)).await.is_allowed());
     }
@@ -242,10 +211,7 @@ async fn absurd_costs_exceed_and_absurd_debits_are_bounded() {
         let check = |cost| Check::take(Key::new("k").unwrap(), &policy, cost);
         store.reset(&[check(Cost::ZERO)]).await.unwrap();
         let exceeds = take(&store, &policy, Cost::MAX).await;
-        assert_eq!(
-            (exceeds.outcome, exceeds.remaining),
-            (Outcome::Exceeds, max)
-        );
+        assert_eq!((exceeds.outcome, exceeds.remaining), (Outcome::Exceeds, max));
         assert_eq!(take(&store, &policy, Cost::ZERO).await.remaining, max);
         let debit = Check::debit(Key::new("k").unwrap(), &policy, Cost::MAX);
         for _ in 0..3 {
@@ -253,11 +219,7 @@ async fn absurd_costs_exceed_and_absurd_debits_are_bounded() {
         }
         assert!(!take(&store, &policy, Cost::ONE).await.is_allowed());
         clock.advance(Span::from_secs(180));
-        assert_eq!(
-            take(&store, &policy, Cost::ZERO).await.remaining,
-            max,
-            "{policy:?}"
-        );
+        assert_eq!(take(&store, &policy, Cost::ZERO).await.remaining, max, "{policy:?}");
     }
 }
 
@@ -271,10 +233,7 @@ async fn refunds_in_one_call_follow_one_another() {
     clock.set(DAY + Span::from_secs(17));
     let part = |cost| Check::take(Key::new("k").unwrap(), &policy, cost);
     let half = Amount::from_micros(500_000);
-    store
-        .refund(&[part(units(4)), part(half)], DAY)
-        .await
-        .unwrap();
+    store.refund(&[part(units(4)), part(half)], DAY).await.unwrap();
     assert_eq!(server.command(&["EXISTS", SLIDING]), "0");
     clock.set(DAY - Span::from_secs(8 * 3_600));
     assert_eq!(take(&store, &policy, Cost::ZERO).await.remaining, units(6));
@@ -284,20 +243,14 @@ async fn refunds_in_one_call_follow_one_another() {
 #[tokio::test]
 async fn use_outlives_a_change_of_numbers() {
     type Make = fn(u64) -> Policy;
-    let kinds: [Make; 3] = [
-        |max| fixed(max, MINUTE),
-        |max| rolling(max, MINUTE),
-        |max| sliding(max, MINUTE),
-    ];
+    let kinds: [Make; 3] =
+        [|max| fixed(max, MINUTE), |max| rolling(max, MINUTE), |max| sliding(max, MINUTE)];
     for make in kinds {
         let (_server, store, _) = with_clock();
         assert_eq!(allowed(&store, &make(5), 6).await, 5);
         assert_eq!(allowed(&store, &make(12), 8).await, 7);
         let lowered = take(&store, &make(3), Cost::ONE).await;
-        assert_eq!(
-            (lowered.outcome, lowered.remaining),
-            (Outcome::Deny, Amount::ZERO)
-        );
+        assert_eq!((lowered.outcome, lowered.remaining), (Outcome::Deny, Amount::ZERO));
     }
 }
 
@@ -314,16 +267,10 @@ async fn debt_outlives_a_change_of_rate() {
     clock.advance(Span::from_secs(7));
     assert_eq!(take(&store, &slow, units(1)).await.remaining, units(2));
     let changed = take(&store, &fast, units(2)).await;
-    assert_eq!(
-        (changed.outcome, changed.remaining),
-        (Outcome::Allow, Amount::ZERO)
-    );
+    assert_eq!((changed.outcome, changed.remaining), (Outcome::Allow, Amount::ZERO));
     let denied = take(&store, &fast, units(10)).await;
     assert_eq!(denied.retry_after, Some(Span::from_secs(3)));
-    assert_eq!(
-        take(&store, &slow, units(1)).await.retry_after,
-        Some(Span::from_secs(7))
-    );
+    assert_eq!(take(&store, &slow, units(1)).await.retry_after, Some(Span::from_secs(7)));
 }
 
 /// Data that is not ours is an error of its own kind, and stays as it is, whatever is asked.
@@ -336,9 +283,7 @@ async fn foreign_data_is_refused_and_left_alone() {
         (sliding(5, MINUTE), SLIDING, "1 2 99999999999999999999"),
     ];
     for (policy, name, near_miss) in &buckets {
-        for text in [
-            "", "hello", "-1 2 3", "1e3 2 3", " 1 2 3", "1 2 3 ", near_miss,
-        ] {
+        for text in ["", "hello", "-1 2 3", "1e3 2 3", " 1 2 3", "1 2 3 ", near_miss] {
             server.command(&["SET", name, text]);
             assert_refused(&store, policy).await;
             assert_eq!(server.command(&["GET", name]), text);
@@ -355,20 +300,13 @@ async fn foreign_data_is_refused_and_left_alone() {
 async fn foreign_lists_are_refused_and_left_alone() {
     let (server, store, _) = with_clock();
     let policy = rolling(5, MINUTE);
-    for elements in [
-        &["0"][..],
-        &["0", "5"],
-        &["0", "x", "5"],
-        &["0", "1", "2", "3"],
-        &["a", "b", "c"],
-    ] {
+    for elements in
+        [&["0"][..], &["0", "5"], &["0", "x", "5"], &["0", "1", "2", "3"], &["a", "b", "c"]]
+    {
         server.command(&["DEL", ROLLING]);
         server.command(&[&["RPUSH", ROLLING], elements].concat());
         assert_refused(&store, &policy).await;
-        assert_eq!(
-            server.command(&["LRANGE", ROLLING, "0", "-1"]),
-            elements.join("\n")
-        );
+        assert_eq!(server.command(&["LRANGE", ROLLING, "0", "-1"]), elements.join("\n"));
     }
     server.command(&["SET", ROLLING, "mine"]);
     assert_refused(&store, &policy).await;
@@ -384,24 +322,9 @@ async fn assert_refused(store: &RedisStore, policy: &Policy) {
         error.kind()
     };
     let refused = Some(StoreErrorKind::ForeignData);
-    assert_eq!(
-        store.take(&[other, foreign]).await.map_err(kind).err(),
-        refused
-    );
-    assert_eq!(
-        store.take_each(&[other, foreign]).await.map_err(kind).err(),
-        refused
-    );
-    assert_eq!(
-        store.refund(&[foreign], DAY).await.map_err(kind).err(),
-        refused
-    );
+    assert_eq!(store.take(&[other, foreign]).await.map_err(kind).err(), refused);
+    assert_eq!(store.take_each(&[other, foreign]).await.map_err(kind).err(), refused);
+    assert_eq!(store.refund(&[foreign], DAY).await.map_err(kind).err(), refused);
     assert_eq!(store.reset(&[foreign]).await.map_err(kind).err(), refused);
-    assert!(
-        store
-            .take(&[other.with_mode(tidegate::Mode::Peek)])
-            .await
-            .unwrap()
-            .is_allowed()
-    );
+    assert!(store.take(&[other.with_mode(tidegate::Mode::Peek)]).await.unwrap().is_allowed());
 }

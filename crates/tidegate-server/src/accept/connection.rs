@@ -140,10 +140,7 @@ async fn linger(mut stream: TcpStream) {
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     // Heads are timed by the connection's pulse.
-    builder
-        .header_read_timeout(None)
-        .max_buf_size(MAX_HEAD)
-        .max_headers(MAX_HEADERS);
+    builder.header_read_timeout(None).max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
     builder
 }
 

@@ -54,8 +54,7 @@ impl Pulse {
 
     fn end(&self) {
         bump(&self.ended);
-        self.settled
-            .store(self.reads.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.settled.store(self.reads.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Waits until the client has kept the connection waiting for too long.
@@ -87,10 +86,7 @@ impl Pulse {
 }
 
 fn bump(mark: &AtomicU64) {
-    mark.store(
-        mark.load(Ordering::Relaxed).wrapping_add(1),
-        Ordering::Relaxed,
-    );
+    mark.store(mark.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
 /// A stream whose reads leave marks.
@@ -101,10 +97,7 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Watched {
-        Watched {
-            stream: TokioIo::new(stream),
-            pulse,
-        }
+        Watched { stream: TokioIo::new(stream), pulse }
     }
 
     pub(super) fn into_stream(self) -> TcpStream {
@@ -175,10 +168,7 @@ impl<R, S: Service<R, Future: Unpin>> Service<R> for Attended<S> {
 
     fn call(&self, request: R) -> Self::Future {
         self.pulse.begin();
-        Answering {
-            future: self.service.call(request),
-            pulse: Arc::clone(&self.pulse),
-        }
+        Answering { future: self.service.call(request), pulse: Arc::clone(&self.pulse) }
     }
 }
 
@@ -217,18 +207,12 @@ mod tests {
         pulse.read();
         let (lapse, after) = lapse_after(&pulse).await;
         assert_eq!(lapse, Lapse::Head);
-        assert!(
-            after > HEAD_TIMEOUT && after <= HEAD_TIMEOUT + 2 * TICK,
-            "{after:?}"
-        );
+        assert!(after > HEAD_TIMEOUT && after <= HEAD_TIMEOUT + 2 * TICK, "{after:?}");
         pulse.begin();
         pulse.end();
         let (lapse, after) = lapse_after(&pulse).await;
         assert_eq!(lapse, Lapse::Idle);
-        assert!(
-            after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + 2 * TICK,
-            "{after:?}"
-        );
+        assert!(after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + 2 * TICK, "{after:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,11 +12,7 @@ pub(super) fn run(args: &CheckArgs, environment: Environment) -> ExitCode {
     let inputs = args.config.inputs(args.file.as_ref(), environment);
     match load(&inputs) {
         Ok(settings) => {
-            let text = format!(
-                "{}: good\n\n{}",
-                settings.source,
-                explain::settings(&settings)
-            );
+            let text = format!("{}: good\n\n{}", settings.source, explain::settings(&settings));
             // A reader that has gone away does not change the verdict.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS

@@ -73,10 +73,7 @@ fn store(settings: &Settings) -> String {
                 Overflow::Deny => "new keys are denied",
                 Overflow::Allow => "new keys are allowed, uncounted",
             };
-            format!(
-                "in memory, {} keys, beyond that {overflow}",
-                memory.max_keys
-            )
+            format!("in memory, {} keys, beyond that {overflow}", memory.max_keys)
         }
         StoreSettings::Redis(redis) => format!(
             "Redis at {}, database {}, keys begin with {}, {} a call; when it is away: {stance}",
@@ -203,10 +200,7 @@ mod tests {
         assert_eq!(quota("6 per minute"), "6 at once, then 1 every 10 s");
         assert_eq!(quota("100/minute"), "100 at once, then 100 per minute");
         assert_eq!(quota("10/7s burst 20"), "20 at once, then 10 every 7 s");
-        assert_eq!(
-            quota("4000 per second"),
-            "4000 at once, then 4000 per second"
-        );
+        assert_eq!(quota("4000 per second"), "4000 at once, then 4000 per second");
         assert_eq!(quota("1/hour"), "1 at once, then 1 per hour");
         assert_eq!(quota("1/2 days"), "1 at once, then 1 every 2 days");
     }
@@ -220,19 +214,10 @@ mod tests {
         };
         assert_eq!(fixed(86_400), "at most 10000 per UTC day");
         assert_eq!(fixed(3_600), "at most 10000 per UTC hour");
-        assert_eq!(
-            fixed(300),
-            "at most 10000 per 5 min, counted from 00:00 UTC"
-        );
-        assert_eq!(
-            fixed(7),
-            "at most 10000 per 7 s, counted from 1970-01-01 00:00 UTC"
-        );
+        assert_eq!(fixed(300), "at most 10000 per 5 min, counted from 00:00 UTC");
+        assert_eq!(fixed(7), "at most 10000 per 7 s, counted from 1970-01-01 00:00 UTC");
         let first = Limit::fixed_window_from_first("a", Amount::ONE, DAY).expect("a limit");
-        assert_eq!(
-            limit(&first),
-            "at most 1 in each 1 day that begins with a first request"
-        );
+        assert_eq!(limit(&first), "at most 1 in each 1 day that begins with a first request");
     }
 
     #[test]

@@ -65,11 +65,7 @@ pub fn run(args: &ReplayArgs, policies: &PolicyTable) -> Result<Report, ReplayEr
         progress.played(1);
     }
     let tally = player.finish();
-    let names = tally
-        .most_denied
-        .iter()
-        .map(|key| key.hash)
-        .collect::<Vec<_>>();
+    let names = tally.most_denied.iter().map(|key| key.hash).collect::<Vec<_>>();
     let names = traffic.names.find(&names).map_err(ReplayError::scratch)?;
     Ok(Report::new(args, &policy, traffic.summary, &tally, &names))
 }

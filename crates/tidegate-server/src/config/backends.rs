@@ -183,9 +183,7 @@ impl<'a> Reader<'a> {
 
     fn url_password(&mut self, node: &Node<'a>, text: &str) -> Option<Secret> {
         let resolved = secret::resolve(text, self.environment);
-        resolved
-            .map_err(|reason| self.refuse(node, format!("addr: {reason}")))
-            .ok()
+        resolved.map_err(|reason| self.refuse(node, format!("addr: {reason}"))).ok()
     }
 
     /// Refuses what is said both in the address and in a field of its own, at the same rank.
@@ -199,10 +197,7 @@ impl<'a> Reader<'a> {
         let field = fields.value(name).filter(|field| field.text() != Some(""));
         match field {
             Some(field) if in_url && field.origin.rank() == addr.origin.rank() => {
-                self.refuse(
-                    field,
-                    format!("`{name}` is given here and in `addr`; keep one"),
-                );
+                self.refuse(field, format!("`{name}` is given here and in `addr`; keep one"));
                 None
             }
             _ => Some(()),
@@ -246,10 +241,7 @@ impl<'a> Reader<'a> {
         if text.len() <= MAX_PREFIX && text.bytes().all(allowed) {
             return Some(text.to_owned());
         }
-        self.refuse(
-            node,
-            "prefix must be 1 to 64 of A-Z a-z 0-9 _ . : -".to_owned(),
-        );
+        self.refuse(node, "prefix must be 1 to 64 of A-Z a-z 0-9 _ . : -".to_owned());
         None
     }
 

@@ -59,21 +59,12 @@ impl<'a> Node<'a> {
     /// An unquoted scalar.
     pub(super) fn plain(text: &'a str, origin: Origin<'a>) -> Node<'a> {
         let text = Cow::Borrowed(text);
-        Node {
-            value: Value::Scalar {
-                text,
-                quoted: false,
-            },
-            origin,
-        }
+        Node { value: Value::Scalar { text, quoted: false }, origin }
     }
 
     /// A mapping without fields.
     pub(super) fn empty(origin: Origin<'a>) -> Node<'a> {
-        Node {
-            value: Value::Mapping(Vec::new()),
-            origin,
-        }
+        Node { value: Value::Mapping(Vec::new()), origin }
     }
 
     /// The text of a scalar.
@@ -254,14 +245,7 @@ fn check_key(key: &Node<'_>, names: &mut HashSet<String>) -> Result<(), Fault> {
         Origin::File { start, end } => (start, end),
         _ => (0, 0),
     };
-    let refuse = |reason: String, help| {
-        Err(Fault {
-            start,
-            end,
-            reason,
-            help: Some(help),
-        })
-    };
+    let refuse = |reason: String, help| Err(Fault { start, end, reason, help: Some(help) });
     let Some(name) = key.text() else {
         return refuse(
             "a field's name must be a word".into(),
@@ -283,8 +267,5 @@ fn check_key(key: &Node<'_>, names: &mut HashSet<String>) -> Result<(), Fault> {
 
 fn node(value: Value<'_>, span: Span) -> Node<'_> {
     let (start, end) = (offset(span.start), offset(span.end));
-    Node {
-        value,
-        origin: Origin::File { start, end },
-    }
+    Node { value, origin: Origin::File { start, end } }
 }

@@ -89,9 +89,7 @@ impl Environment {
 impl<N: Into<String>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Environment {
         let owned = |(name, value): (N, V)| (name.into(), value.into());
-        Environment {
-            variables: variables.into_iter().map(owned).collect(),
-        }
+        Environment { variables: variables.into_iter().map(owned).collect() }
     }
 }
 

@@ -20,18 +20,12 @@ pub struct ConfigErrors {
 impl ConfigErrors {
     /// A configuration with one fault.
     pub(super) fn one(fault: ConfigError) -> ConfigErrors {
-        ConfigErrors {
-            faults: vec![fault],
-            more: 0,
-        }
+        ConfigErrors { faults: vec![fault], more: 0 }
     }
 
     /// Nothing wrong yet.
     pub(super) fn none() -> ConfigErrors {
-        ConfigErrors {
-            faults: Vec::new(),
-            more: 0,
-        }
+        ConfigErrors { faults: Vec::new(), more: 0 }
     }
 
     /// Whether there is none.

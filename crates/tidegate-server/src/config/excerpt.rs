@@ -32,10 +32,7 @@ pub(super) struct Position {
 /// Finds the position of a byte; the end of the text when it is beyond.
 pub(super) fn position(text: &str, offset: usize) -> Position {
     let before = &text.as_bytes()[..offset.min(text.len())];
-    let line_start = before
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     Position {
         line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
         column: characters(&before[line_start..]) + 1,
@@ -83,10 +80,7 @@ impl Excerpt {
         if total <= WIDTH {
             return;
         }
-        let from = self
-            .start
-            .saturating_sub(BEFORE)
-            .min(total.saturating_sub(WIDTH));
+        let from = self.start.saturating_sub(BEFORE).min(total.saturating_sub(WIDTH));
         let kept: String = self.text.chars().skip(from).take(WIDTH).collect();
         let (head, tail) = (from > 0, from + WIDTH < total);
         let dots = |cut: bool| if cut { "..." } else { "" };
@@ -118,10 +112,7 @@ mod tests {
     fn the_place_is_underlined_in_its_line() {
         let excerpt = Excerpt::new("a: 1\nbé: two\n", 10, 13);
         assert_eq!(excerpt.to_string(), "2 | bé: two\n  |     ^^^\n");
-        assert_eq!(
-            position("a: 1\nbé: two\n", 10),
-            Position { line: 2, column: 5 }
-        );
+        assert_eq!(position("a: 1\nbé: two\n", 10), Position { line: 2, column: 5 });
     }
 
     #[test]

@@ -47,10 +47,7 @@ enum Reason {
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn read(path: &Path) -> Result<Source, Reason> {
@@ -79,14 +76,12 @@ fn failed(path: &Path, reason: Reason, named: &str) -> ConfigError {
         help: Some(help),
     };
     match reason {
-        Reason::Io(error) => whole(
-            format!("cannot be read: {error}"),
-            format!("this file was named {named}"),
-        ),
-        Reason::TooLarge => whole(
-            "is larger than 64 MiB".into(),
-            "split it between several instances".into(),
-        ),
+        Reason::Io(error) => {
+            whole(format!("cannot be read: {error}"), format!("this file was named {named}"))
+        }
+        Reason::TooLarge => {
+            whole("is larger than 64 MiB".into(), "split it between several instances".into())
+        }
         Reason::NotUtf8 { before } => {
             let at = position(&before, before.len());
             ConfigError {

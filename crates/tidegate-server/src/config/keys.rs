@@ -17,23 +17,10 @@ pub(super) const TOP: &[&str] = &[
 pub(super) const LISTEN: &[&str] = &["http", "grpc"];
 pub(super) const METRICS: &[&str] = &["listen", "use_prometheus", "port"];
 pub(super) const BACKENDS: &[&str] = &["in_memory", "redis"];
-pub(super) const IN_MEMORY: &[&str] = &[
-    "max_keys",
-    "overflow",
-    "shards_count",
-    "shards",
-    "default_ttl",
-    "eviction_time",
-];
-pub(super) const REDIS: &[&str] = &[
-    "addr",
-    "user",
-    "password",
-    "db",
-    "prefix",
-    "timeout",
-    "default_ttl",
-];
+pub(super) const IN_MEMORY: &[&str] =
+    &["max_keys", "overflow", "shards_count", "shards", "default_ttl", "eviction_time"];
+pub(super) const REDIS: &[&str] =
+    &["addr", "user", "password", "db", "prefix", "timeout", "default_ttl"];
 pub(super) const HTTP: &[&str] = &["ratelimit_headers"];
 pub(super) const POLICY: &[&str] = &["limits"];
 pub(super) const LIMIT: &[&str] = &[
@@ -49,13 +36,8 @@ pub(super) const LIMIT: &[&str] = &[
     "min_interval",
 ];
 /// Fields of the original's `algo_settings`.
-pub(super) const ALGO_SETTINGS: &[&str] = &[
-    "capacity",
-    "rate",
-    "window_size",
-    "max_requests",
-    "min_interval",
-];
+pub(super) const ALGO_SETTINGS: &[&str] =
+    &["capacity", "rate", "window_size", "max_requests", "min_interval"];
 
 /// Fields that are planned, wherever they stand.
 pub(super) const LATER: &[&str] = &[

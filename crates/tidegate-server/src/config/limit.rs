@@ -122,10 +122,7 @@ impl<'a> Reader<'a> {
         let (max, window, max_node, window_node) = self.window_numbers(fields)?;
         let align = match fields.value("align").filter(|_| kind == Kind::FixedWindow) {
             Some(node) => {
-                let words = [
-                    ("epoch", Align::Epoch),
-                    ("first_request", Align::FirstRequest),
-                ];
+                let words = [("epoch", Align::Epoch), ("first_request", Align::FirstRequest)];
                 self.choice(node, "align", &words)?
             }
             None => Align::Epoch,

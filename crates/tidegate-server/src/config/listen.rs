@@ -107,11 +107,7 @@ impl<'a> Reader<'a> {
 
     /// Refuses two faces on one port.
     fn check_apart(&mut self, top: Fields<'_, 'a>, ports: &Ports) -> Option<()> {
-        let Ports {
-            http,
-            grpc,
-            metrics,
-        } = ports;
+        let Ports { http, grpc, metrics } = ports;
         let metrics = metrics.as_ref();
         let clash = if same(http, grpc) {
             Some(("http", "gRPC", http))
@@ -139,16 +135,13 @@ fn same(a: &Listen, b: &Listen) -> bool {
 }
 
 fn is_off(node: &Node<'_>) -> bool {
-    node.text()
-        .is_some_and(|text| matches!(text, "off" | "false"))
+    node.text().is_some_and(|text| matches!(text, "off" | "false"))
 }
 
 /// `host:port`, `[::1]:port`, `:port`, or a port alone.
 fn parse(text: &str) -> Result<Listen, &'static str> {
     let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => rest
-            .split_once("]:")
-            .ok_or("after [address] comes a colon and a port")?,
+        Some(rest) => rest.split_once("]:").ok_or("after [address] comes a colon and a port")?,
         None => match text.rsplit_once(':') {
             Some((host, _)) if host.contains(':') => return Err("an IPv6 address needs brackets"),
             Some((host, port)) => (host, port),
@@ -164,10 +157,7 @@ fn parse(text: &str) -> Result<Listen, &'static str> {
         return Err("the address holds a character that no host name has");
     }
     let host = if host.is_empty() { "::" } else { host };
-    Ok(Listen {
-        host: host.to_owned(),
-        port,
-    })
+    Ok(Listen { host: host.to_owned(), port })
 }
 
 #[cfg(test)]
@@ -184,21 +174,9 @@ mod tests {
             ("localhost:80", "localhost:80"),
             ("[::1]:80", "[::1]:80"),
         ] {
-            assert_eq!(
-                parse(text).map(|listen| listen.to_string()),
-                Ok(shown.into())
-            );
+            assert_eq!(parse(text).map(|listen| listen.to_string()), Ok(shown.into()));
         }
-        for text in [
-            "",
-            ":",
-            "::1:80",
-            "[::1]80",
-            "host",
-            "host:65536",
-            "a b:80",
-            "h:+1",
-        ] {
+        for text in ["", ":", "::1:80", "[::1]80", "host", "host:65536", "a b:80", "h:+1"] {
             assert!(parse(text).is_err(), "{text:?}");
         }
     }

@@ -144,11 +144,7 @@ fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
 
 /// Puts stars in place of the hidden ranges and moves the underlined characters accordingly.
 fn apply(line: &str, hidden: Vec<(usize, usize)>, start: usize, len: usize) -> Masked {
-    let mut masked = Masked {
-        text: String::with_capacity(line.len()),
-        start: 0,
-        len: 0,
-    };
+    let mut masked = Masked { text: String::with_capacity(line.len()), start: 0, len: 0 };
     let mut next = hidden.into_iter().peekable();
     let (mut first, mut last) = (None, 0);
     let mut shown = 0;
@@ -190,22 +186,13 @@ mod tests {
             ("    password: hunter2", "    password: ***"),
             ("    password: hun,ter2", "    password: ***"),
             ("{ password: hunter2, db: 0 }", "{ password: ***, db: 0 }"),
-            (
-                "{ password: \"hun,ter}2\", db: 0 }",
-                "{ password: ***, db: 0 }",
-            ),
+            ("{ password: \"hun,ter}2\", db: 0 }", "{ password: ***, db: 0 }"),
             ("{ password: \"hunter2, db: 0 }", "{ password: ***"),
             ("{ 'password': 'it''s', db: 0 }", "{ 'password': ***"),
             ("  pasword: hunter2", "  pasword: ***"),
             ("  Passwort : hunter2", "  Passwort : ***"),
-            (
-                "addr: \"redis://me:hunter2@host:1/0\"",
-                "addr: \"redis://***@host:1/0\"",
-            ),
-            (
-                "addr: redis://:hun@ter2@host:1/0",
-                "addr: redis://***@host:1/0",
-            ),
+            ("addr: \"redis://me:hunter2@host:1/0\"", "addr: \"redis://***@host:1/0\""),
+            ("addr: redis://:hun@ter2@host:1/0", "addr: redis://***@host:1/0"),
             ("addr: me:hunter2@host", "addr: ***@host"),
             ("password:\n  hunter2", "  ***"),
             ("password: |\n  hunter2\n  hunter2", "  ***"),
@@ -241,10 +228,7 @@ mod tests {
         let text = "{ password: hunter2, burts: 5 }";
         let at = text.find("burts").expect("there");
         let masked = line(text, 0, text, at, 5);
-        assert_eq!(
-            &masked.text[masked.start..masked.start + masked.len],
-            "burts"
-        );
+        assert_eq!(&masked.text[masked.start..masked.start + masked.len], "burts");
         let inside = line(text, 0, text, 12, 7);
         assert_eq!(&inside.text[inside.start..inside.start + inside.len], "***");
     }

@@ -19,22 +19,12 @@ impl<'a> Override<'a> {
     #[must_use]
     pub fn flag(path: &'a str, name: &'a str, text: &'a str) -> Override<'a> {
         let is_flag = true;
-        Override {
-            path,
-            name,
-            text,
-            is_flag,
-        }
+        Override { path, name, text, is_flag }
     }
 
     pub(super) fn variable(path: &'a str, name: &'a str, text: &'a str) -> Override<'a> {
         let is_flag = false;
-        Override {
-            path,
-            name,
-            text,
-            is_flag,
-        }
+        Override { path, name, text, is_flag }
     }
 
     /// Puts the value where it belongs in the tree.
@@ -51,10 +41,7 @@ impl<'a> Override<'a> {
 /// Sets the field at `path` below `node`. What is no mapping stays as it is, for the reader to refuse,
 /// except a section that is off.
 fn graft<'a>(node: &mut Node<'a>, path: &'a str, value: Rc<Node<'a>>) {
-    if node
-        .text()
-        .is_some_and(|text| matches!(text, "off" | "false"))
-    {
+    if node.text().is_some_and(|text| matches!(text, "off" | "false")) {
         *node = Node::empty(value.origin);
     }
     let Value::Mapping(entries) = &mut node.value else {

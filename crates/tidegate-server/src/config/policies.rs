@@ -25,15 +25,10 @@ impl<'a> Reader<'a> {
             Some(node) => self.named_policies(node)?,
             None => Vec::new(),
         };
-        let flat = ["use_algo", "algo_settings"]
-            .iter()
-            .find_map(|name| top.key(name));
+        let flat = ["use_algo", "algo_settings"].iter().find_map(|name| top.key(name));
         let mut policies = named;
         if let Some(key) = flat {
-            if policies
-                .iter()
-                .any(|policy| policy.name().as_str() == DEFAULT)
-            {
+            if policies.iter().any(|policy| policy.name().as_str() == DEFAULT) {
                 self.refuse_with(
                     key,
                     "the policy `default` is given twice: here and in `policies`",
@@ -44,10 +39,7 @@ impl<'a> Reader<'a> {
             policies.push(self.flat_policy(top)?);
         } else if policies.is_empty() {
             policies.push(self.built_in()?);
-        } else if !policies
-            .iter()
-            .any(|policy| policy.name().as_str() == DEFAULT)
-        {
+        } else if !policies.iter().any(|policy| policy.name().as_str() == DEFAULT) {
             self.info("no policy is named default: every request must name its policy");
         }
         Some(PolicyTable::new(policies))
@@ -67,10 +59,8 @@ impl<'a> Reader<'a> {
             self.refuse_with(node, "policies is empty", "add a policy or remove it");
             return None;
         }
-        let read: Vec<Option<Policy>> = entries
-            .iter()
-            .map(|(key, value)| self.policy(key, value))
-            .collect();
+        let read: Vec<Option<Policy>> =
+            entries.iter().map(|(key, value)| self.policy(key, value)).collect();
         read.into_iter().collect()
     }
 
@@ -125,11 +115,7 @@ impl<'a> Reader<'a> {
             None => Some(Kind::TokenBucket),
         };
         let Some(node) = fields.value("name") else {
-            self.refuse_with(
-                item,
-                "a limit has no `name`",
-                "add one, such as name: burst",
-            );
+            self.refuse_with(item, "a limit has no `name`", "add one, such as name: burst");
             return None;
         };
         let (name, _) = self.scalar(node, "name", "a word")?;

@@ -38,10 +38,9 @@ impl<'a> Reader<'a> {
                 Some(rate) => return Some(Pace::Decimal { rate, text }),
                 None => self.refuse(node, "rate is too slow; the slowest is 1 per year"),
             },
-            Err(AmountError::TooLarge) => self.refuse(
-                node,
-                "rate is too fast; the fastest is 1000000000 per second",
-            ),
+            Err(AmountError::TooLarge) => {
+                self.refuse(node, "rate is too fast; the fastest is 1000000000 per second");
+            }
             Err(error) => self.refuse_amount(node, "rate", error),
         }
         None
@@ -70,9 +69,7 @@ impl<'a> Reader<'a> {
             Err(error @ LimitError::RateTooFine { .. }) => error,
             other => return other,
         };
-        let nearest = rate
-            .nearest_for(capacity)
-            .filter(|near| is_near(rate, *near));
+        let nearest = rate.nearest_for(capacity).filter(|near| is_near(rate, *near));
         let Some(nearest) = nearest else {
             return Err(error);
         };

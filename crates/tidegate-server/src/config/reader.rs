@@ -39,9 +39,7 @@ impl<'n, 'a> Fields<'n, 'a> {
     }
 
     fn entry(&self, name: &str) -> Option<&'n Entry<'a>> {
-        self.entries
-            .iter()
-            .find(|(key, _)| key.text() == Some(name))
+        self.entries.iter().find(|(key, _)| key.text() == Some(name))
     }
 }
 
@@ -65,12 +63,7 @@ impl<'a> Reader<'a> {
         let (file, text) = (self.file, self.text);
         self.errors.push(|| {
             let (place, excerpt) = locate(file, text, origin);
-            ConfigError {
-                place,
-                reason,
-                excerpt,
-                help,
-            }
+            ConfigError { place, reason, excerpt, help }
         });
     }
 
@@ -111,11 +104,7 @@ impl<'a> Reader<'a> {
         match &node.value {
             Value::Mapping(entries) => return Some(entries),
             _ if node.is_null() => {
-                self.refuse_with(
-                    node,
-                    format!("{name} is empty"),
-                    "give it a value or remove it",
-                );
+                self.refuse_with(node, format!("{name} is empty"), "give it a value or remove it");
             }
             _ => self.refuse_with(
                 node,
@@ -171,11 +160,7 @@ impl<'a> Reader<'a> {
         what: &str,
     ) -> Option<(&'n str, bool)> {
         if node.is_null() {
-            self.refuse_with(
-                node,
-                format!("{name} is empty"),
-                "give it a value or remove it",
-            );
+            self.refuse_with(node, format!("{name} is empty"), "give it a value or remove it");
             return None;
         }
         match &node.value {
@@ -253,10 +238,7 @@ impl<'a> Reader<'a> {
         if let Some(value) = value.filter(|value| (least..=most).contains(value)) {
             return Some(value);
         }
-        self.refuse(
-            node,
-            format!("{name} must be a whole number from {least} to {most}"),
-        );
+        self.refuse(node, format!("{name} must be a whole number from {least} to {most}"));
         None
     }
 

@@ -39,12 +39,7 @@ pub(super) fn parse(text: &str) -> Result<RedisAddress, String> {
     if text.contains('@') {
         return Err("a user or password needs a URL: redis://user:password@host:port/db".into());
     }
-    Ok(RedisAddress {
-        address: host_and_port(text)?,
-        user: None,
-        password: None,
-        db: None,
-    })
+    Ok(RedisAddress { address: host_and_port(text)?, user: None, password: None, db: None })
 }
 
 /// What follows `redis://`. The last `@` ends the user's part, so that a password may hold `@`, `:`
@@ -66,12 +61,7 @@ fn tcp_url(rest: &str) -> Result<RedisAddress, String> {
         "" => None,
         db => Some(database(db)?),
     };
-    Ok(RedisAddress {
-        address: host_and_port(place)?,
-        user,
-        password,
-        db,
-    })
+    Ok(RedisAddress { address: host_and_port(place)?, user, password, db })
 }
 
 /// `user:password`, either of which may be left out.
@@ -92,8 +82,7 @@ fn decode(text: &str) -> Result<String, String> {
 }
 
 fn database(text: &str) -> Result<u32, String> {
-    text.parse()
-        .map_err(|_| "the database must be a number: redis://host:port/0".into())
+    text.parse().map_err(|_| "the database must be a number: redis://host:port/0".into())
 }
 
 /// A socket's path, which may be followed by `?db=1`.
@@ -107,12 +96,7 @@ fn unix(rest: &str) -> Result<RedisAddress, String> {
         Some(("db", db)) => Some(database(db)?),
         _ => return Err("after a socket's path only ?db=N is understood".into()),
     };
-    Ok(RedisAddress {
-        address: Address::Unix(PathBuf::from(path)),
-        user: None,
-        password: None,
-        db,
-    })
+    Ok(RedisAddress { address: Address::Unix(PathBuf::from(path)), user: None, password: None, db })
 }
 
 /// `host`, `host:port`, `[::1]:port`.
@@ -161,28 +145,10 @@ mod tests {
             ("REDIS://host:1/2", "host:1", None, None, Some(2)),
             ("redis://me@host:1/0", "host:1", some("me"), None, Some(0)),
             ("redis://:pw@host", "host:6379", None, some("pw"), None),
-            (
-                "valkey://me:p%40:w@h/1",
-                "h:6379",
-                some("me"),
-                some("p@:w"),
-                Some(1),
-            ),
-            (
-                "redis://me:file:/run/pw@h",
-                "h:6379",
-                some("me"),
-                some("file:/run/pw"),
-                None,
-            ),
+            ("valkey://me:p%40:w@h/1", "h:6379", some("me"), some("p@:w"), Some(1)),
+            ("redis://me:file:/run/pw@h", "h:6379", some("me"), some("file:/run/pw"), None),
             ("unix:/run/r.sock", "unix:/run/r.sock", None, None, None),
-            (
-                "redis+unix:///run/r.sock?db=1",
-                "unix:/run/r.sock",
-                None,
-                None,
-                Some(1),
-            ),
+            ("redis+unix:///run/r.sock?db=1", "unix:/run/r.sock", None, None, Some(1)),
         ] {
             assert_eq!(read(text), (address.into(), user, password, db), "{text}");
         }

@@ -120,10 +120,7 @@ impl Limiter {
             Refused::from_service(&refusal, |_| ("policy".into(), asked.policy.clone()))
         })?;
         // One request gets exactly one answer.
-        answers
-            .first()
-            .map(|answer| convert::response(&answer))
-            .ok_or(Refused::Store)
+        answers.first().map(|answer| convert::response(&answer)).ok_or(Refused::Store)
     }
 
     async fn decide_many(
@@ -142,10 +139,7 @@ impl Limiter {
         Ok(wire::CheckResponse {
             allowed: answers.is_allowed(),
             governing: u32::try_from(answers.governing()).unwrap_or(u32::MAX),
-            decisions: answers
-                .iter()
-                .map(|answer| convert::response(&answer))
-                .collect(),
+            decisions: answers.iter().map(|answer| convert::response(&answer)).collect(),
         })
     }
 
@@ -165,9 +159,7 @@ impl RateLimiter for Limiter {
         request: tonic::Request<wire::AllowRequest>,
     ) -> Result<tonic::Response<wire::AllowResponse>, Status> {
         let answer = self.decide_one(request.get_ref()).await;
-        answer
-            .map(tonic::Response::new)
-            .map_err(|refused| self.refuse(&refused))
+        answer.map(tonic::Response::new).map_err(|refused| self.refuse(&refused))
     }
 
     async fn check(
@@ -175,9 +167,7 @@ impl RateLimiter for Limiter {
         request: tonic::Request<wire::CheckRequest>,
     ) -> Result<tonic::Response<wire::CheckResponse>, Status> {
         let answer = self.decide_many(request.get_ref()).await;
-        answer
-            .map(tonic::Response::new)
-            .map_err(|refused| self.refuse(&refused))
+        answer.map(tonic::Response::new).map_err(|refused| self.refuse(&refused))
     }
 
     type StreamStream = stream::Answers;
@@ -186,9 +176,6 @@ impl RateLimiter for Limiter {
         &self,
         request: tonic::Request<tonic::Streaming<wire::AllowRequest>>,
     ) -> Result<tonic::Response<Self::StreamStream>, Status> {
-        Ok(tonic::Response::new(stream::answers(
-            self.clone(),
-            request.into_inner(),
-        )))
+        Ok(tonic::Response::new(stream::answers(self.clone(), request.into_inner())))
     }
 }

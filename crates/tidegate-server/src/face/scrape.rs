@@ -27,10 +27,7 @@ impl Scrape {
             ("/metrics", &Method::GET | &Method::HEAD) => self.metrics(request),
             ("/health", &Method::GET | &Method::HEAD) => health(),
             ("/metrics" | "/health", _) => status::only("GET, HEAD"),
-            _ => status::text(
-                StatusCode::NOT_FOUND,
-                "not found; metrics are at /metrics\n",
-            ),
+            _ => status::text(StatusCode::NOT_FOUND, "not found; metrics are at /metrics\n"),
         }
     }
 

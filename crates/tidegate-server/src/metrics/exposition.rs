@@ -42,11 +42,7 @@ impl Format {
             named.map(|(_, weight)| weight).fold(0.0, f32::max)
         };
         let open = weight("application/openmetrics-text");
-        if open > 0.0 && open >= weight("text/plain") {
-            Format::OpenMetrics
-        } else {
-            Format::Text
-        }
+        if open > 0.0 && open >= weight("text/plain") { Format::OpenMetrics } else { Format::Text }
     }
 }
 
@@ -63,19 +59,13 @@ impl Metrics {
     /// Everything, written for a scrape.
     #[must_use]
     pub fn write(&self, format: Format, gauges: Gauges) -> String {
-        let mut page = Page {
-            text: String::with_capacity(16 * 1024),
-            format,
-        };
+        let mut page = Page { text: String::with_capacity(16 * 1024), format };
         self.write_decisions(&mut page);
         self.write_policies(&mut page);
         self.write_failures(&mut page);
         page.gauge("ratelimiter_keys", "Keys held in this process.");
         page.sample("ratelimiter_keys", &[], gauges.keys);
-        page.counter(
-            "ratelimiter_overflow",
-            "Decisions for keys that found no room.",
-        );
+        page.counter("ratelimiter_overflow", "Decisions for keys that found no room.");
         page.sample("ratelimiter_overflow_total", &[], gauges.overflowed);
         page.gauge("ratelimiter_build_info", "The build that is running.");
         let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -87,11 +77,7 @@ impl Metrics {
         page.counter("ratelimiter_decisions", "Checks decided, by result.");
         for how in Ended::ALL {
             let [.., count] = self.durations[how as usize].cumulative();
-            page.sample(
-                "ratelimiter_decisions_total",
-                &[("result", how.label())],
-                count,
-            );
+            page.sample("ratelimiter_decisions_total", &[("result", how.label())], count);
         }
         let help = "Time to decide the call that a check came in, by result.";
         page.family("ratelimiter_decision_duration_seconds", "histogram", help);
@@ -122,10 +108,7 @@ impl Metrics {
     }
 
     fn write_failures(&self, page: &mut Page) {
-        page.counter(
-            "ratelimiter_bad_requests",
-            "Requests refused as a client's mistake.",
-        );
+        page.counter("ratelimiter_bad_requests", "Requests refused as a client's mistake.");
         for face in Face::ALL {
             for reason in Reason::ALL {
                 let labels = [("face", face.label()), ("reason", reason.label())];
@@ -133,10 +116,7 @@ impl Metrics {
                 page.sample("ratelimiter_bad_requests_total", &labels, count);
             }
         }
-        page.counter(
-            "ratelimiter_store_errors",
-            "Calls that the store could not answer.",
-        );
+        page.counter("ratelimiter_store_errors", "Calls that the store could not answer.");
         for (kind, count) in StoreErrorKind::ALL.iter().zip(&self.store_errors) {
             let labels = [("kind", kind.label())];
             page.sample("ratelimiter_store_errors_total", &labels, count.value());
@@ -145,11 +125,7 @@ impl Metrics {
         page.counter("ratelimiter_degraded_decisions", help);
         for (stance, count) in STANCES.iter().zip(&self.undecided) {
             let labels = [("stance", stance.label())];
-            page.sample(
-                "ratelimiter_degraded_decisions_total",
-                &labels,
-                count.value(),
-            );
+            page.sample("ratelimiter_degraded_decisions_total", &labels, count.value());
         }
     }
 }
@@ -179,10 +155,8 @@ impl Page {
 
     /// One sample. Label values are names of ours, in which nothing needs escaping.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
-        let labels: Vec<String> = labels
-            .iter()
-            .map(|(key, value)| format!("{key}=\"{value}\""))
-            .collect();
+        let labels: Vec<String> =
+            labels.iter().map(|(key, value)| format!("{key}=\"{value}\"")).collect();
         match labels.is_empty() {
             true => self.line(format_args!("{name} {value}")),
             false => self.line(format_args!("{name}{{{}}} {value}", labels.join(","))),
@@ -195,11 +169,7 @@ impl Page {
         for ((_, bound), count) in BOUNDS.iter().zip(counts) {
             // OpenMetrics writes every bound as a floating point number.
             let whole = !bound.contains(['.', 'e']) && self.format == Format::OpenMetrics;
-            let bound = if whole {
-                format!("{bound}.0")
-            } else {
-                (*bound).to_owned()
-            };
+            let bound = if whole { format!("{bound}.0") } else { (*bound).to_owned() };
             self.sample(&format!("{name}_bucket"), &[label, ("le", &bound)], count);
         }
         let [.., all] = counts;
@@ -231,13 +201,7 @@ mod tests {
     fn openmetrics_is_written_only_for_those_who_prefer_it() {
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
         assert_eq!(Format::accepted_by(prometheus), Format::OpenMetrics);
-        for text in [
-            "",
-            "*/*",
-            "text/plain",
-            "application/openmetrics-text;q=0",
-            "nonsense;;,",
-        ] {
+        for text in ["", "*/*", "text/plain", "application/openmetrics-text;q=0", "nonsense;;,"] {
             assert_eq!(Format::accepted_by(text), Format::Text, "{text}");
         }
         let plain = "text/plain;q=0.9, application/openmetrics-text;q=0.1";

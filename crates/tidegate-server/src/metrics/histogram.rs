@@ -48,8 +48,7 @@ impl Histogram {
         let bucket = BOUNDS.iter().position(|(bound, _)| nanos <= *bound);
         // Relaxed: each number stands alone; a scrape in between is off by this observation.
         self.buckets[bucket.unwrap_or(BOUNDS.len())].fetch_add(count, Ordering::Relaxed);
-        self.nanos
-            .fetch_add(nanos.saturating_mul(count), Ordering::Relaxed);
+        self.nanos.fetch_add(nanos.saturating_mul(count), Ordering::Relaxed);
     }
 
     /// How many observations are at or below each bound, and in all last.

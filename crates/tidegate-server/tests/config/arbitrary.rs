@@ -77,11 +77,7 @@ fn read_anything(text: &str) -> Result<(), TestCaseError> {
             let mut number = || place.next().and_then(|part| part.parse::<usize>().ok());
             let (line, column) = (number(), number());
             let lines = text.matches('\n').count() + 1;
-            prop_assert!(
-                line.is_some_and(|line| (1..=lines).contains(&line)),
-                "{}",
-                shown
-            );
+            prop_assert!(line.is_some_and(|line| (1..=lines).contains(&line)), "{}", shown);
             prop_assert!(column.is_some_and(|column| column > 0), "{}", shown);
         }
     }

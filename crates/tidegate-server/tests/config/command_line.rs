@@ -16,11 +16,7 @@ fn tidegate(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> 
 /// Exit code, standard output, standard error.
 fn outcome(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
@@ -57,11 +53,7 @@ fn the_time_zone_changes_nothing() {
         "policies: { a: { limits: [{ name: d, algorithm: fixed_window, quota: 2/day }] } }",
     );
     let plain = outcome(&tidegate(folder.path(), &["check"], &[]));
-    let zoned = outcome(&tidegate(
-        folder.path(),
-        &["check"],
-        &[("TZ", "Asia/Kolkata")],
-    ));
+    let zoned = outcome(&tidegate(folder.path(), &["check"], &[("TZ", "Asia/Kolkata")]));
     assert!(plain.1.contains("at most 2 per UTC day"), "{}", plain.1);
     assert_eq!(plain, zoned);
 }
@@ -74,10 +66,7 @@ fn a_bad_file_is_refused_by_check_and_at_start_alike() {
         ("syntax.yaml", "store: [redis"),
         ("empty.yaml", ""),
         ("twice.yaml", "store: redis\nstore: redis\n"),
-        (
-            "field.yaml",
-            "algo_settings: { capacity: 1, rate: 1, burts: 1 }",
-        ),
+        ("field.yaml", "algo_settings: { capacity: 1, rate: 1, burts: 1 }"),
         ("unit.yaml", "algo_settings: { rate: 1/parsec }"),
         ("negative.yaml", "algo_settings: { capacity: -1, rate: 1 }"),
         ("text.yaml", "algo_settings: { capacity: \"1\", rate: 1 }"),
@@ -93,11 +82,7 @@ fn a_bad_file_is_refused_by_check_and_at_start_alike() {
     }
     let missing = outcome(&tidegate(folder.path(), &["check", "none.yaml"], &[]));
     assert_eq!(missing.0, Some(2));
-    assert!(
-        missing
-            .2
-            .starts_with("none.yaml: cannot be read: No such file")
-    );
+    assert!(missing.2.starts_with("none.yaml: cannot be read: No such file"));
 }
 
 #[test]
@@ -109,11 +94,7 @@ fn check_without_a_file_reads_what_serving_would_read() {
     folder.write("config.yaml", "listen: { http: :1 }");
     let there = outcome(&tidegate(folder.path(), &["check"], &[]));
     assert!(there.1.starts_with("config.yaml: good\n"), "{}", there.1);
-    let flag = outcome(&tidegate(
-        folder.path(),
-        &["check", "--listen-http", ":2"],
-        &[],
-    ));
+    let flag = outcome(&tidegate(folder.path(), &["check", "--listen-http", ":2"], &[]));
     assert!(flag.1.contains("http      [::]:2\n"), "{}", flag.1);
     let variable = [("TIDEGATE_LISTEN__HTTP", "nowhere")];
     let refused = outcome(&tidegate(folder.path(), &["check"], &variable));

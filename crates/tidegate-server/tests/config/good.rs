@@ -13,11 +13,7 @@ const EXAMPLE: &str = include_str!("../../../../tidegate.example.yaml");
 /// The defaults, without any file.
 fn defaults() -> Settings {
     let directory = "no-such-directory".into();
-    load(&Inputs {
-        directory,
-        ..Inputs::default()
-    })
-    .expect("the defaults")
+    load(&Inputs { directory, ..Inputs::default() }).expect("the defaults")
 }
 
 /// Everything but the source and the notes.
@@ -40,27 +36,18 @@ fn without_a_file_the_service_runs_by_the_defaults() {
     assert_eq!(settings.source, "built-in defaults");
     assert_eq!(settings.http.to_string(), "[::]:8080");
     assert_eq!(settings.grpc.to_string(), "[::]:8081");
-    assert_eq!(
-        settings.metrics.as_ref().map(ToString::to_string),
-        Some("[::]:9091".into())
-    );
+    assert_eq!(settings.metrics.as_ref().map(ToString::to_string), Some("[::]:9091".into()));
     assert!(matches!(settings.store, StoreSettings::Memory(_)));
     assert_eq!(settings.on_store_error, Stance::Deny);
     assert_eq!(settings.ratelimit_headers, HeaderDialect::Draft11);
-    assert_eq!(
-        explain::limit(&default_limit(&settings)),
-        "10 at once, then 1 per second"
-    );
+    assert_eq!(explain::limit(&default_limit(&settings)), "10 at once, then 1 per second");
 }
 
 #[test]
 fn the_example_file_says_the_defaults() {
     let example = settings(EXAMPLE);
     assert_eq!(meaning(&example), meaning(&defaults()));
-    assert_eq!(
-        notes(&example),
-        "info: backends.redis is not used: store is in_memory\n"
-    );
+    assert_eq!(notes(&example), "info: backends.redis is not used: store is in_memory\n");
     // The part for Redis means the defaults too.
     let redis = EXAMPLE.replace("store: in_memory", "store: redis");
     let StoreSettings::Redis(redis) = settings(&redis).store else {
@@ -125,10 +112,7 @@ backends:
     let expected = Limit::token_bucket("default", Amount::from_units(10), rate);
     assert_eq!(Ok(limit.clone()), expected);
     assert_eq!(explain::limit(&limit), "10 at once, then 1 every 10 s");
-    assert_eq!(
-        notes(&settings),
-        "info: backends.in_memory is not used: store is redis\n"
-    );
+    assert_eq!(notes(&settings), "info: backends.in_memory is not used: store is redis\n");
 }
 
 #[test]
@@ -239,24 +223,15 @@ fn words(fields: &str) -> String {
 fn the_count_of_a_rate_is_its_burst_unless_another_is_given() {
     for (fields, expected) in [
         ("rate: 5 per second", "5 at once, then 5 per second"),
-        (
-            "rate: 4000 per second",
-            "4000 at once, then 4000 per second",
-        ),
+        ("rate: 4000 per second", "4000 at once, then 4000 per second"),
         ("rate: 6 per minute", "6 at once, then 1 every 10 s"),
         ("rate: 100/minute", "100 at once, then 100 per minute"),
         ("rate: \"10/7s burst 20\"", "20 at once, then 10 every 7 s"),
         ("rate: 10/7s, burst: 20", "20 at once, then 10 every 7 s"),
-        (
-            "rate: 10/7s, capacity: 2.5",
-            "2.5 at once, then 10 every 7 s",
-        ),
+        ("rate: 10/7s, capacity: 2.5", "2.5 at once, then 10 every 7 s"),
         ("quota: 10/7s burst 20", "20 at once, then 10 every 7 s"),
         ("rate: 0.1, burst: 1e3", "1000 at once, then 1 every 10 s"),
-        (
-            "rate: 1_000, capacity: 1_000",
-            "1000 at once, then 1000 per second",
-        ),
+        ("rate: 1_000, capacity: 1_000", "1000 at once, then 1000 per second"),
     ] {
         assert_eq!(words(fields), expected, "{fields}");
     }
@@ -328,10 +303,7 @@ fn metrics_are_on_unless_turned_off() {
 fn aliases_mean_what_they_refer_to() {
     let text = "policies:\n  a: &shared { limits: [{ name: x, rate: 5/s }] }\n  default: *shared\n";
     let settings = settings(text);
-    assert_eq!(
-        explain::limit(&default_limit(&settings)),
-        "5 at once, then 5 per second"
-    );
+    assert_eq!(explain::limit(&default_limit(&settings)), "5 at once, then 5 per second");
 }
 
 /// P60: a file of 10 MB loads, nothing in it is dropped, and a fault at its end has its line.

@@ -74,14 +74,8 @@ fn a_named_file_that_is_missing_is_an_error() {
 #[test]
 fn a_flag_outranks_a_variable_which_outranks_the_file() {
     let folder = Folder::new();
-    folder.write(
-        "config.yaml",
-        "listen: { http: :1, grpc: :2 }\nstore: redis",
-    );
-    let variables = [
-        ("TIDEGATE_LISTEN__HTTP", ":3"),
-        ("STORE_BACKEND", "in_memory"),
-    ];
+    folder.write("config.yaml", "listen: { http: :1, grpc: :2 }\nstore: redis");
+    let variables = [("TIDEGATE_LISTEN__HTTP", ":3"), ("STORE_BACKEND", "in_memory")];
     let flag = Override::flag("listen.http", "--listen-http", ":4");
     let ports = |environment: &[(&str, &str)], flags: &[Override<'_>]| {
         let settings = load_from(&folder, None, environment, flags).expect("settings");
@@ -129,11 +123,9 @@ fn every_single_field_can_be_set_by_a_variable() {
 
 #[test]
 fn a_port_for_metrics_by_flag_outranks_that_they_are_off() {
-    for text in [
-        "metrics: off",
-        "metrics: { use_prometheus: false, port: 9 }",
-        "metrics: { listen: :8 }",
-    ] {
+    for text in
+        ["metrics: off", "metrics: { use_prometheus: false, port: 9 }", "metrics: { listen: :8 }"]
+    {
         let flag = [Override::flag("metrics.listen", "--listen-metrics", ":7")];
         let settings = read("limits.yaml", text, &Environment::default(), &flag);
         let port = settings.map(|settings| settings.metrics.map(|metrics| metrics.port));
@@ -144,10 +136,7 @@ fn a_port_for_metrics_by_flag_outranks_that_they_are_off() {
 #[test]
 fn faults_in_variables_and_flags_name_them() {
     let folder = Folder::new();
-    let environment = [
-        ("TIDEGATE_LISTEN__HTTP", "::1:80"),
-        ("STORE_BACKEND", "rediss"),
-    ];
+    let environment = [("TIDEGATE_LISTEN__HTTP", "::1:80"), ("STORE_BACKEND", "rediss")];
     let flags = [Override::flag("drain_delay", "--drain-delay", "5 parsecs")];
     assert_eq!(
         load_from(&folder, None, &environment, &flags).map(|_| ()),
@@ -169,10 +158,8 @@ fn an_unknown_variable_is_an_error_with_a_suggestion() {
     let refused = |name: &str| settings_in("store: redis", &[(name, "1")]).map(|_| ());
     assert_eq!(
         refused("TIDEGATE_LISTEN_HTTP"),
-        Err(
-            "TIDEGATE_LISTEN_HTTP: unknown variable\n  = did you mean TIDEGATE_LISTEN__HTTP?\n"
-                .into()
-        )
+        Err("TIDEGATE_LISTEN_HTTP: unknown variable\n  = did you mean TIDEGATE_LISTEN__HTTP?\n"
+            .into())
     );
     assert_eq!(
         refused("TIDEGATE_POLICIES__API__LIMITS"),
@@ -184,10 +171,8 @@ fn an_unknown_variable_is_an_error_with_a_suggestion() {
     );
     assert_eq!(
         refused("TIDEGATE_METRICS_PORT"),
-        Err(
-            "TIDEGATE_METRICS_PORT: unknown variable\n  = did you mean TIDEGATE_METRICS__PORT?\n"
-                .into()
-        )
+        Err("TIDEGATE_METRICS_PORT: unknown variable\n  = did you mean TIDEGATE_METRICS__PORT?\n"
+            .into())
     );
     assert!(refused("OTHER_TIDEGATE").is_ok());
 }
@@ -229,11 +214,7 @@ fn a_secret_may_be_in_a_variable_or_a_file() {
         format!("addr: \"redis://:file:{file}@host/0\""),
     ] {
         let text = format!("store: redis\nbackends: {{ redis: {{ {redis} }} }}");
-        assert_eq!(
-            password(&text, &environment).as_deref(),
-            Some("hunter2"),
-            "{redis}"
-        );
+        assert_eq!(password(&text, &environment).as_deref(), Some("hunter2"), "{redis}");
     }
     let empty = "store: redis\nbackends: { redis: { password: \"\" } }";
     assert_eq!(password(empty, &[]), None);
@@ -254,10 +235,7 @@ limits.yaml:4:15: password: the variable named after env: is not set, or is no t
         .into())
     );
     let missing = settings_in(&text("redis", "file:/no/such"), &[]).expect_err("missing");
-    assert!(
-        missing.contains("the file named after file: cannot be read"),
-        "{missing}"
-    );
+    assert!(missing.contains("the file named after file: cannot be read"), "{missing}");
     assert!(settings_in(&text("in_memory", "env:PW"), &[]).is_ok());
 }
 
@@ -285,10 +263,7 @@ fn a_secret_appears_in_no_error_and_no_debug_output() {
         assert!(!error.contains("hunter2"), "{error}");
     }
     for (name, value) in [
-        (
-            "TIDEGATE_BACKENDS__REDIS__ADDR",
-            "redis://me:hunter2@host:port",
-        ),
+        ("TIDEGATE_BACKENDS__REDIS__ADDR", "redis://me:hunter2@host:port"),
         ("TIDEGATE_BACKENDS__REDIS__DB", "hunter2"),
         ("TIDEGATE_BACKENDS__REDIS__PASWORD", "hunter2"),
     ] {
@@ -299,9 +274,8 @@ fn a_secret_appears_in_no_error_and_no_debug_output() {
     let text = "store: redis\nbackends: { redis: { addr: \"redis://me:hunter2@host\" } }";
     let settings = settings_in(text, &[]).expect("settings");
     assert!(!format!("{settings:?}").contains("hunter2"));
-    let environment: Environment = [("TIDEGATE_BACKENDS__REDIS__PASSWORD", "hunter2")]
-        .into_iter()
-        .collect();
+    let environment: Environment =
+        [("TIDEGATE_BACKENDS__REDIS__PASSWORD", "hunter2")].into_iter().collect();
     assert!(!format!("{environment:?}").contains("hunter2"));
 }
 

@@ -62,13 +62,7 @@ fn the_checker_knows_good_fields_from_bad_ones() {
     ] {
         assert!(is_policy(good), "{good}");
     }
-    for bad in [
-        "quota;q=100;w=1",
-        "\"a\";w=60",
-        "\"a\";q=-1",
-        "\"a\";q=1;w=0",
-        "\"a\";q=1;w=0.5",
-    ] {
+    for bad in ["quota;q=100;w=1", "\"a\";w=60", "\"a\";q=-1", "\"a\";q=1;w=0", "\"a\";q=1;w=0.5"] {
         assert!(!is_policy(bad), "{bad}");
     }
     assert!(
@@ -80,10 +74,7 @@ fn the_checker_knows_good_fields_from_bad_ones() {
 
 fn api() -> Vec<Limit> {
     let daily = Limit::fixed_window("daily", Amount::from_units(10_000), Span::from_secs(86_400));
-    vec![
-        Limit::quota("burst", "10/s burst 50").expect("a limit"),
-        daily.expect("a limit"),
-    ]
+    vec![Limit::quota("burst", "10/s burst 50").expect("a limit"), daily.expect("a limit")]
 }
 
 #[tokio::test]
@@ -112,11 +103,7 @@ async fn each_dialect_says_its_own() {
         for name in ["ratelimit", "ratelimit-policy"] {
             assert_eq!(reply.header(name).is_some(), draft, "{dialect:?} {name}");
         }
-        for name in [
-            "x-ratelimit-limit",
-            "x-ratelimit-remaining",
-            "x-ratelimit-reset",
-        ] {
+        for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
             assert_eq!(reply.header(name).is_some(), legacy, "{dialect:?} {name}");
         }
     }
@@ -129,9 +116,7 @@ async fn windows_below_a_second_are_left_out_and_fractions_round_safely() {
     let odd = Limit::rolling_window("odd", units(9), Span::from_millis(1_500)).expect("a limit");
     let quick = Limit::quota("quick", "100/s burst 20").expect("a limit");
     let server = start([policy("default", [half, odd, quick])]).await;
-    let reply = server
-        .limit(&[("X-Client-Key", "a"), ("X-Required-Tokens", "0.5")])
-        .await;
+    let reply = server.limit(&[("X-Client-Key", "a"), ("X-Required-Tokens", "0.5")]).await;
     let listed = "\"half\";q=9, \"odd\";q=9;w=2, \"quick\";q=20";
     assert_eq!(reply.header("ratelimit-policy"), Some(listed));
     assert_eq!(reply.header("ratelimit"), Some("\"half\";r=8;t=1"));
@@ -148,32 +133,24 @@ async fn what_is_told_is_possible_under_every_algorithm() {
         Limit::rolling_window("rolling", max, window).expect("a limit"),
         Limit::sliding_window("sliding", max, window).expect("a limit"),
     ];
-    let spaced = limits.clone().map(|limit| {
-        limit
-            .with_min_interval(Span::from_millis(400))
-            .expect("an interval")
-    });
+    let spaced = limits
+        .clone()
+        .map(|limit| limit.with_min_interval(Span::from_millis(400)).expect("an interval"));
     for limit in limits.into_iter().chain(spaced) {
         let server = start([policy("default", [limit.clone()])]).await;
         for step in 0..60_u64 {
             let cost = ["1", "2.5", "7", "8"][usize::try_from(step % 4).expect("small")];
-            let reply = server
-                .limit(&[("X-Client-Key", "a"), ("X-Required-Tokens", cost)])
-                .await;
+            let reply = server.limit(&[("X-Client-Key", "a"), ("X-Required-Tokens", cost)]).await;
             let state = reply.header("ratelimit").expect("a state").to_owned();
             assert!(is_state(&state), "{state}");
             let members = list(&state).expect("a list");
             let (left, time) = (integer(&members[0], "r"), integer(&members[0], "t"));
             assert!(left <= Some(7), "{state}");
-            let wait = reply
-                .header("retry-after")
-                .map(|wait| wait.parse::<i64>().expect("seconds"));
+            let wait =
+                reply.header("retry-after").map(|wait| wait.parse::<i64>().expect("seconds"));
             let never = reply.body.starts_with("cost");
             assert_eq!(wait.is_some(), reply.status == 429 && !never, "{reply:?}");
-            assert!(
-                wait.is_none_or(|wait| wait >= 1 && Some(wait) == time),
-                "{reply:?}"
-            );
+            assert!(wait.is_none_or(|wait| wait >= 1 && Some(wait) == time), "{reply:?}");
             server.clock.advance(Span::from_millis(137 * (step % 5)));
         }
     }
@@ -191,17 +168,13 @@ async fn a_client_that_paces_itself_by_the_header_is_never_denied() {
     ];
     for limit in limits {
         let server = start([policy("default", [limit.clone()])]).await;
-        let first = server
-            .limit(&[("X-Client-Key", "a"), ("X-Required-Tokens", "4")])
-            .await;
+        let first = server.limit(&[("X-Client-Key", "a"), ("X-Required-Tokens", "4")]).await;
         let members = list(first.header("ratelimit").expect("a state")).expect("a list");
         let left = u64::try_from(integer(&members[0], "r").expect("r")).expect("positive");
         let time = u64::try_from(integer(&members[0], "t").expect("t")).expect("positive");
         assert_eq!(left, 6);
         for _ in 0..left {
-            server
-                .clock
-                .advance(Span::from_micros(time * 1_000_000 / left + 1));
+            server.clock.advance(Span::from_micros(time * 1_000_000 / left + 1));
             let reply = server.limit(&[("X-Client-Key", "a")]).await;
             assert_eq!(reply.status, 200, "{}: {reply:?}", limit.name());
         }

@@ -31,10 +31,7 @@ pub(crate) struct Running {
 
 /// Settings of these policies, on ports of the system's choice.
 pub(crate) fn settings(policies: impl IntoIterator<Item = Policy>) -> Settings {
-    let local = Listen {
-        host: Ipv4Addr::LOCALHOST.to_string(),
-        port: 0,
-    };
+    let local = Listen { host: Ipv4Addr::LOCALHOST.to_string(), port: 0 };
     Settings {
         source: "a test".into(),
         http: local.clone(),
@@ -69,10 +66,7 @@ pub(crate) async fn start(policies: impl IntoIterator<Item = Policy>) -> Running
 pub(crate) async fn start_with(settings: &Settings) -> Running {
     let clock = Arc::new(ManualClock::new(START));
     let store = MemoryStore::with_clock(MemoryConfig::default(), Arc::clone(&clock));
-    Running {
-        clock,
-        ..start_over(settings, Backend::other(store)).await
-    }
+    Running { clock, ..start_over(settings, Backend::other(store)).await }
 }
 
 /// A server of these settings over this backend.
@@ -101,10 +95,7 @@ impl Running {
 
     /// One body for `/v1/check`.
     pub(crate) async fn check(&self, body: &str) -> Reply {
-        self.http()
-            .await
-            .send("POST", "/v1/check", &[], body.as_bytes())
-            .await
+        self.http().await.send("POST", "/v1/check", &[], body.as_bytes()).await
     }
 
     /// One GET on the REST port.
@@ -115,20 +106,13 @@ impl Running {
     /// One scrape.
     pub(crate) async fn scrape(&self, headers: &[(&str, &str)]) -> Reply {
         let port = self.at.metrics.expect("metrics are on");
-        Http::connect(port)
-            .await
-            .send("GET", "/metrics", headers, b"")
-            .await
+        Http::connect(port).await.send("GET", "/metrics", headers, b"").await
     }
 
     /// A connection to the gRPC port.
     pub(crate) async fn channel(&self) -> Channel {
         let uri = format!("http://{}", self.at.grpc);
-        Endpoint::from_shared(uri)
-            .expect("a uri")
-            .connect()
-            .await
-            .expect("a connection")
+        Endpoint::from_shared(uri).expect("a uri").connect().await.expect("a connection")
     }
 
     /// A gRPC client.
@@ -150,9 +134,7 @@ pub(crate) struct Reply {
 
 impl Http {
     pub(crate) async fn connect(at: SocketAddr) -> Http {
-        Http(BufReader::new(
-            TcpStream::connect(at).await.expect("a connection"),
-        ))
+        Http(BufReader::new(TcpStream::connect(at).await.expect("a connection")))
     }
 
     pub(crate) async fn send(
@@ -191,14 +173,9 @@ impl Http {
             };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut reply = Reply {
-            status: status.split(' ').nth(1)?.parse().ok()?,
-            headers,
-            body: String::new(),
-        };
-        let length = reply
-            .header("content-length")
-            .and_then(|length| length.parse().ok());
+        let mut reply =
+            Reply { status: status.split(' ').nth(1)?.parse().ok()?, headers, body: String::new() };
+        let length = reply.header("content-length").and_then(|length| length.parse().ok());
         let mut body = vec![0; length.filter(|_| has_body).unwrap_or(0)];
         self.0.read_exact(&mut body).await.ok()?;
         reply.body = String::from_utf8(body).expect("text");

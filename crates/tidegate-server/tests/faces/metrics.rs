@@ -7,12 +7,8 @@ use crate::harness::{Running, bucket, start};
 /// The value of one series, by its full text.
 async fn value(server: &Running, series: &str) -> f64 {
     let page = server.scrape(&[]).await.body;
-    let line = page
-        .lines()
-        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("{series} in\n{page}"))
-        .parse()
-        .expect("a number")
+    let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{series} in\n{page}")).parse().expect("a number")
 }
 
 #[tokio::test]
@@ -38,10 +34,7 @@ async fn every_series_is_there_from_the_start() {
     ] {
         assert_eq!(value(&server, series).await, 0.0, "{series}");
     }
-    let build = format!(
-        "ratelimiter_build_info{{version=\"{}\"}}",
-        env!("CARGO_PKG_VERSION")
-    );
+    let build = format!("ratelimiter_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
     assert_eq!(value(&server, &build).await, 1.0);
 }
 
@@ -50,13 +43,8 @@ async fn checks_are_counted_and_looks_are_not() {
     let server = start([bucket("default", "3/hour")]).await;
     server.check(r#"{"key":"a","cost":0}"#).await;
     server.limit(&[("X-Client-Key", "a")]).await;
-    server
-        .check(r#"{"mode":"each","checks":[{"key":"a"},{"key":"a"},{"key":"a"}]}"#)
-        .await;
-    let request = AllowRequest {
-        key: "a".into(),
-        ..AllowRequest::default()
-    };
+    server.check(r#"{"mode":"each","checks":[{"key":"a"},{"key":"a"},{"key":"a"}]}"#).await;
+    let request = AllowRequest { key: "a".into(), ..AllowRequest::default() };
     server.grpc().await.allow(request).await.expect("an answer");
     for (result, count) in [("allowed", 3.0), ("denied", 2.0), ("errored", 0.0)] {
         let series = format!("ratelimiter_decisions_total{{result=\"{result}\"}}");
@@ -74,26 +62,14 @@ async fn mistakes_are_counted_by_face_and_reason() {
     let server = start([bucket("default", "1/hour")]).await;
     server.limit(&[]).await;
     server.check(r#"{"key":"a","cost":-1}"#).await;
-    let request = AllowRequest {
-        key: "a".into(),
-        policy: "x".into(),
-        ..AllowRequest::default()
-    };
-    server
-        .grpc()
-        .await
-        .allow(request)
-        .await
-        .expect_err("a mistake");
+    let request = AllowRequest { key: "a".into(), policy: "x".into(), ..AllowRequest::default() };
+    server.grpc().await.allow(request).await.expect_err("a mistake");
     for (face, reason) in [("rest", "key"), ("rest", "cost"), ("grpc", "policy")] {
         let series =
             format!("ratelimiter_bad_requests_total{{face=\"{face}\",reason=\"{reason}\"}}");
         assert_eq!(value(&server, &series).await, 1.0, "{series}");
     }
-    assert_eq!(
-        value(&server, "ratelimiter_decisions_total{result=\"errored\"}").await,
-        0.0
-    );
+    assert_eq!(value(&server, "ratelimiter_decisions_total{result=\"errored\"}").await, 0.0);
 }
 
 /// P66: what is scraped depends on the policies, never on the keys.
@@ -102,9 +78,8 @@ async fn keys_make_no_series() {
     let server = start([bucket("default", "1/hour"), bucket("a.b-c_d", "1/hour")]).await;
     let before = server.scrape(&[]).await.body.lines().count();
     for batch in 0..20 {
-        let checks: Vec<String> = (0..1_000)
-            .map(|at| format!(r#"{{"key":"{batch}.{at}\n\"é"}}"#))
-            .collect();
+        let checks: Vec<String> =
+            (0..1_000).map(|at| format!(r#"{{"key":"{batch}.{at}\n\"é"}}"#)).collect();
         let body = format!(r#"{{"mode":"each","checks":[{}]}}"#, checks.join(","));
         assert_eq!(server.check(&body).await.status, 200);
     }
@@ -117,17 +92,9 @@ async fn keys_make_no_series() {
 async fn the_format_is_what_was_asked_for() {
     let server = start([bucket("default", "1/hour")]).await;
     let text = server.scrape(&[]).await;
-    assert_eq!(
-        text.header("content-type"),
-        Some("text/plain; version=0.0.4; charset=utf-8")
-    );
-    assert!(
-        text.body
-            .contains("# TYPE ratelimiter_decisions_total counter\n")
-    );
-    let open = server
-        .scrape(&[("Accept", "application/openmetrics-text; version=1.0.0")])
-        .await;
+    assert_eq!(text.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert!(text.body.contains("# TYPE ratelimiter_decisions_total counter\n"));
+    let open = server.scrape(&[("Accept", "application/openmetrics-text; version=1.0.0")]).await;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(open.header("content-type"), Some(kind));
     assert!(open.body.ends_with("# EOF\n"));
@@ -142,10 +109,7 @@ async fn the_text_is_well_formed() {
     let mut last = (String::new(), 0.0);
     for line in page.lines() {
         if let Some(comment) = line.strip_prefix("# ") {
-            assert!(
-                comment.starts_with("HELP ") || comment.starts_with("TYPE "),
-                "{line}"
-            );
+            assert!(comment.starts_with("HELP ") || comment.starts_with("TYPE "), "{line}");
             continue;
         }
         let (series, number) = line.rsplit_once(' ').expect("a sample");

@@ -16,13 +16,8 @@ async fn a_head_that_trickles_is_cut_off() {
     let mut preface = Http::connect(server.at.grpc).await;
     preface.write(b"PRI * HTT").await;
     for http in [&mut silent, &mut slow, &mut preface] {
-        let end = timeout(Duration::from_secs(8), http.read(true))
-            .await
-            .expect("an end in time");
-        assert!(
-            end.is_none_or(|reply| reply.status == 408),
-            "it was cut off"
-        );
+        let end = timeout(Duration::from_secs(8), http.read(true)).await.expect("an end in time");
+        assert!(end.is_none_or(|reply| reply.status == 408), "it was cut off");
     }
     assert_eq!(server.get("/health").await.status, 200);
 }
@@ -34,11 +29,7 @@ async fn a_head_that_is_too_large_is_a_431() {
     for length in [20_000, 64 * 1024, 1024 * 1024] {
         // P51: a key of any size is refused cleanly.
         let long = "x".repeat(length);
-        assert_eq!(
-            server.limit(&[("X-Client-Key", &long)]).await.status,
-            431,
-            "{length}"
-        );
+        assert_eq!(server.limit(&[("X-Client-Key", &long)]).await.status, 431, "{length}");
     }
     let many: Vec<(&str, &str)> = vec![("X-Other", "x"); 200];
     assert_eq!(server.limit(&many).await.status, 431);
@@ -50,11 +41,7 @@ async fn a_huge_body_is_refused_with_an_answer_that_arrives() {
     let huge = vec![b'x'; 4 * 1024 * 1024];
     for path in ["/limit", "/v1/check"] {
         let headers = [("X-Client-Key", "a")];
-        let reply = server
-            .http()
-            .await
-            .send("POST", path, &headers, &huge)
-            .await;
+        let reply = server.http().await.send("POST", path, &headers, &huge).await;
         assert_eq!(reply.status, 413, "{path}");
     }
 }
@@ -64,11 +51,8 @@ async fn a_huge_body_is_refused_with_an_answer_that_arrives() {
 async fn an_answer_does_not_wait_for_the_next_request() {
     let server = start([bucket("default", "1/hour")]).await;
     let mut http = server.http().await;
-    http.write(b"GET /health HTTP/1.1\r\nHost: t\r\n\r\nGET /hea")
-        .await;
-    let first = timeout(Duration::from_secs(2), http.read(true))
-        .await
-        .expect("in time");
+    http.write(b"GET /health HTTP/1.1\r\nHost: t\r\n\r\nGET /hea").await;
+    let first = timeout(Duration::from_secs(2), http.read(true)).await.expect("in time");
     assert_eq!(first.expect("an answer").status, 200);
 }
 
@@ -87,10 +71,7 @@ async fn the_usual_address_takes_ipv4() {
     settings.http.host = "::".into();
     let server = start_with(&settings).await;
     let at = (std::net::Ipv4Addr::LOCALHOST, server.at.http.port());
-    let reply = Http::connect(at.into())
-        .await
-        .send("GET", "/health", &[], b"")
-        .await;
+    let reply = Http::connect(at.into()).await.send("GET", "/health", &[], b"").await;
     assert_eq!(reply.status, 200);
 }
 
@@ -100,12 +81,7 @@ async fn a_port_that_is_taken_is_told_by_its_key() {
     let mut settings = settings([bucket("default", "1/hour")]);
     settings.grpc.port = server.at.grpc.port();
     let backend = tidegate_server::backend::Backend::of(&settings.store);
-    let error = tidegate_server::serve::Server::open(&settings, backend)
-        .err()
-        .expect("taken");
+    let error = tidegate_server::serve::Server::open(&settings, backend).err().expect("taken");
     let text = error.to_string();
-    assert!(
-        text.contains("gRPC") && text.contains("listen.grpc"),
-        "{text}"
-    );
+    assert!(text.contains("gRPC") && text.contains("listen.grpc"), "{text}");
 }

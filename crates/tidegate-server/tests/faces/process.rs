@@ -36,11 +36,7 @@ impl Process {
             .spawn()
             .expect("a process");
         let log = BufReader::new(child.stderr.take().expect("a log"));
-        Process {
-            child,
-            log,
-            seen: Vec::new(),
-        }
+        Process { child, log, seen: Vec::new() }
     }
 
     /// Reads the log up to a line with this text, and returns that line's message.
@@ -62,11 +58,7 @@ impl Process {
     fn http(&mut self) -> SocketAddr {
         let line = self.wait_for("listening: REST on ");
         let rest = line.split("REST on ").nth(1).expect("an address");
-        rest.split(',')
-            .next()
-            .expect("an address")
-            .parse()
-            .expect("an address")
+        rest.split(',').next().expect("an address").parse().expect("an address")
     }
 
     fn signal(&self, name: &str) {
@@ -101,23 +93,14 @@ async fn a_signal_ends_the_process_in_order() {
     for signal in ["TERM", "INT"] {
         let mut process = Process::start(256, &[]);
         let at = process.http();
-        assert!(
-            process.seen[0].starts_with("configuration: "),
-            "{:?}",
-            process.seen
-        );
+        assert!(process.seen[0].starts_with("configuration: "), "{:?}", process.seen);
         let mut http = Http::connect(at).await;
-        let reply = http
-            .send("POST", "/limit", &[("X-Client-Key", "a")], b"")
-            .await;
+        let reply = http.send("POST", "/limit", &[("X-Client-Key", "a")], b"").await;
         assert_eq!(reply.status, 200);
         let started = Instant::now();
         process.signal(signal);
         assert_eq!(process.end().await, Some(0));
-        assert!(
-            started.elapsed() < Duration::from_secs(5),
-            "an idle client does not hold it up"
-        );
+        assert!(started.elapsed() < Duration::from_secs(5), "an idle client does not hold it up");
         process.wait_for(&format!("stopping on SIG{signal}"));
     }
 }
@@ -143,20 +126,10 @@ async fn connections_beyond_the_systems_limit_wait_their_turn() {
     drop(held);
     let mut http = Http::connect(at).await;
     let health = http.send("GET", "/health", &[], b"");
-    assert_eq!(
-        timeout(Duration::from_secs(5), health)
-            .await
-            .expect("in time")
-            .status,
-        200
-    );
+    assert_eq!(timeout(Duration::from_secs(5), health).await.expect("in time").status, 200);
     process.signal("TERM");
     assert_eq!(process.end().await, Some(0));
     process.wait_for("stopped");
-    let lines = process
-        .seen
-        .iter()
-        .filter(|line| line.contains("cannot accept"))
-        .count();
+    let lines = process.seen.iter().filter(|line| line.contains("cannot accept")).count();
     assert!(lines <= 5, "{lines} lines");
 }

@@ -52,29 +52,17 @@ async fn requests_in_flight_are_answered_on_every_port() {
     let mut http = server.http().await;
     let idle = server.http().await;
     let mut grpc = server.grpc().await;
-    let rest = async {
-        http.send("POST", "/limit", &[("X-Client-Key", "a")], b"")
-            .await
-    };
-    let request = AllowRequest {
-        key: "b".into(),
-        ..AllowRequest::default()
-    };
+    let rest = async { http.send("POST", "/limit", &[("X-Client-Key", "a")], b"").await };
+    let request = AllowRequest { key: "b".into(), ..AllowRequest::default() };
     let stop = async {
         sleep(Duration::from_millis(100)).await;
         drain(&server.service, Duration::ZERO, &server.stopper).await;
     };
     let (reply, answer, ()) = tokio::join!(rest, grpc.allow(request), stop);
-    assert_eq!(
-        (reply.status, reply.header("connection")),
-        (200, Some("close"))
-    );
+    assert_eq!((reply.status, reply.header("connection")), (200, Some("close")));
     assert!(answer.expect("an answer").into_inner().allowed);
     // The idle connections hold up nothing.
-    timeout(Duration::from_secs(2), server.task)
-        .await
-        .expect("an end in time")
-        .expect("no panic");
+    timeout(Duration::from_secs(2), server.task).await.expect("an end in time").expect("no panic");
     drop(idle);
 }
 
@@ -84,18 +72,14 @@ async fn readiness_fails_while_requests_are_still_served() {
     let server = start([bucket("default", "100/hour")]).await;
     let mut health = HealthClient::new(server.channel().await);
     let mut watch = health
-        .watch(HealthCheckRequest {
-            service: String::new(),
-        })
+        .watch(HealthCheckRequest { service: String::new() })
         .await
         .expect("a watch")
         .into_inner();
     let first = watch.message().await.expect("a status").expect("one");
     assert_eq!(first.status(), ServingStatus::Serving);
     let during = async {
-        let next = timeout(Duration::from_millis(100), watch.message())
-            .await
-            .expect("at once");
+        let next = timeout(Duration::from_millis(100), watch.message()).await.expect("at once");
         let next = next.expect("a status").expect("one");
         assert_eq!(next.status(), ServingStatus::NotServing);
         let ready = server.get("/ready").await;
@@ -103,15 +87,9 @@ async fn readiness_fails_while_requests_are_still_served() {
         assert_eq!(server.get("/health").await.status, 200);
         assert_eq!(server.limit(&[("X-Client-Key", "a")]).await.status, 200);
     };
-    tokio::join!(
-        drain(&server.service, Duration::from_millis(500), &server.stopper),
-        during
-    );
+    tokio::join!(drain(&server.service, Duration::from_millis(500), &server.stopper), during);
     // The watch does not hold it up.
-    timeout(Duration::from_secs(2), server.task)
-        .await
-        .expect("an end in time")
-        .expect("no panic");
+    timeout(Duration::from_secs(2), server.task).await.expect("an end in time").expect("no panic");
 }
 
 /// P65: an idle stream is told to go elsewhere.
@@ -119,20 +97,11 @@ async fn readiness_fails_while_requests_are_still_served() {
 async fn an_idle_stream_does_not_hold_up_the_end() {
     let server = start([bucket("default", "100/hour")]).await;
     let inbound = futures_util::stream::pending::<AllowRequest>();
-    let mut answers = server
-        .grpc()
-        .await
-        .stream(inbound)
-        .await
-        .expect("a stream")
-        .into_inner();
+    let mut answers = server.grpc().await.stream(inbound).await.expect("a stream").into_inner();
     drain(&server.service, Duration::ZERO, &server.stopper).await;
     let end = answers.message().await.expect_err("an end");
     assert_eq!(end.code(), tonic::Code::Unavailable);
-    timeout(Duration::from_secs(2), server.task)
-        .await
-        .expect("an end in time")
-        .expect("no panic");
+    timeout(Duration::from_secs(2), server.task).await.expect("an end in time").expect("no panic");
 }
 
 /// P65: a client that never finishes its request holds the end up for the grace period at most.
@@ -140,20 +109,12 @@ async fn an_idle_stream_does_not_hold_up_the_end() {
 async fn a_stuck_client_is_cut_off_when_the_grace_is_over() {
     let server = start([bucket("default", "100/hour")]).await;
     let mut stuck = Http::connect(server.at.http).await;
-    stuck
-        .write(b"POST /v1/check HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n{")
-        .await;
+    stuck.write(b"POST /v1/check HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n{").await;
     // Its request is in flight once another connection was answered.
     assert_eq!(server.get("/health").await.status, 200);
     sleep(Duration::from_millis(50)).await;
     let started = Instant::now();
     drain(&server.service, Duration::ZERO, &server.stopper).await;
-    timeout(Duration::from_secs(12), server.task)
-        .await
-        .expect("an end in time")
-        .expect("no panic");
-    assert!(
-        started.elapsed() > Duration::from_secs(5),
-        "it was given time"
-    );
+    timeout(Duration::from_secs(12), server.task).await.expect("an end in time").expect("no panic");
+    assert!(started.elapsed() > Duration::from_secs(5), "it was given time");
 }

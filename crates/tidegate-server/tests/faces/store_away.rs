@@ -29,11 +29,7 @@ impl Switched {
     fn answer(&self, verdict: Verdict) -> <Switched as Store>::Take {
         let failed = StoreError::new(StoreErrorKind::Unavailable, "switched off");
         let fails = self.fails.load(Ordering::Relaxed);
-        Box::pin(std::future::ready(if fails {
-            Err(failed)
-        } else {
-            Ok(verdict)
-        }))
+        Box::pin(std::future::ready(if fails { Err(failed) } else { Ok(verdict) }))
     }
 }
 
@@ -69,35 +65,22 @@ async fn switched(stance: Stance, requires_store: bool) -> (Running, Arc<AtomicB
 }
 
 fn ask(key: &str) -> AllowRequest {
-    AllowRequest {
-        key: key.to_owned().into(),
-        ..AllowRequest::default()
-    }
+    AllowRequest { key: key.to_owned().into(), ..AllowRequest::default() }
 }
 
 /// Every face gives the stance's answer.
 async fn assert_stance(server: &Running, stance: Stance) {
     let limit = server.limit(&[("X-Client-Key", "a")]).await;
     let json = server.check(r#"{"key":"a"}"#).await;
-    let batch = server
-        .check(r#"{"checks":[{"key":"a"},{"key":"b"}]}"#)
-        .await;
+    let batch = server.check(r#"{"checks":[{"key":"a"},{"key":"b"}]}"#).await;
     let mut grpc = server.grpc().await;
     let allow = grpc.allow(ask("a")).await;
-    let check = grpc
-        .check(CheckRequest {
-            checks: vec![ask("a"), ask("b")],
-            mode: 1,
-        })
-        .await;
+    let check = grpc.check(CheckRequest { checks: vec![ask("a"), ask("b")], mode: 1 }).await;
     let inbound = futures_util::stream::iter([ask("a")]);
     let mut stream = grpc.stream(inbound).await.expect("a stream").into_inner();
     match stance {
         Stance::Deny => {
-            assert_eq!(
-                (limit.status, limit.body.as_str()),
-                (503, "rate limiter error\n")
-            );
+            assert_eq!((limit.status, limit.body.as_str()), (503, "rate limiter error\n"));
             for reply in [json, batch] {
                 assert_eq!(reply.status, 503);
                 assert_eq!(reply.json()["detail"], "rate limiter error");
@@ -112,19 +95,10 @@ async fn assert_stance(server: &Running, stance: Stance) {
             }
         }
         Stance::Allow => {
-            assert_eq!(
-                (limit.status, limit.header("x-ratelimit-degraded")),
-                (200, Some("1"))
-            );
-            assert_eq!(
-                (limit.header("ratelimit"), limit.header("ratelimit-policy")),
-                (None, None)
-            );
+            assert_eq!((limit.status, limit.header("x-ratelimit-degraded")), (200, Some("1")));
+            assert_eq!((limit.header("ratelimit"), limit.header("ratelimit-policy")), (None, None));
             let json = json.json();
-            assert_eq!(
-                (&json["allowed"], &json["degraded"]),
-                (&true.into(), &true.into())
-            );
+            assert_eq!((&json["allowed"], &json["degraded"]), (&true.into(), &true.into()));
             assert!(json["remaining"].is_null());
             let batch = batch.json();
             assert_eq!(batch["allowed"], true);
@@ -134,14 +108,7 @@ async fn assert_stance(server: &Running, stance: Stance) {
             assert_eq!(allow.retry_after.expect("a wait").seconds, 0);
             let check = check.expect("an answer").into_inner();
             assert!(check.allowed && check.decisions.iter().all(|one| one.degraded));
-            assert!(
-                stream
-                    .message()
-                    .await
-                    .expect("an answer")
-                    .expect("one")
-                    .degraded
-            );
+            assert!(stream.message().await.expect("an answer").expect("one").degraded);
         }
     }
 }
@@ -157,16 +124,10 @@ async fn the_stance_holds_while_the_store_is_away_and_no_longer() {
         assert_eq!(server.get("/ready").await.body, "degraded\n");
         // A client's mistake stays one.
         assert_eq!(server.limit(&[]).await.status, 400);
-        assert_eq!(
-            server.check(r#"{"key":"a","policy":"x"}"#).await.status,
-            400
-        );
+        assert_eq!(server.check(r#"{"key":"a","policy":"x"}"#).await.status, 400);
         fails.store(false, Ordering::Relaxed);
         let denied = server.limit(&[("X-Client-Key", "used")]).await;
-        assert_eq!(
-            (denied.status, denied.body.as_str()),
-            (429, "rate limit exceeded\n")
-        );
+        assert_eq!((denied.status, denied.body.as_str()), (429, "rate limit exceeded\n"));
         assert_eq!(server.get("/ready").await.body, "ready\n");
     }
 }
@@ -176,9 +137,7 @@ async fn failures_are_counted_as_errored_under_every_stance() {
     for stance in [Stance::Deny, Stance::Allow] {
         let (server, fails) = switched(stance, false).await;
         fails.store(true, Ordering::Relaxed);
-        server
-            .check(r#"{"checks":[{"key":"a"},{"key":"b"},{"key":"c","cost":0}]}"#)
-            .await;
+        server.check(r#"{"checks":[{"key":"a"},{"key":"b"},{"key":"c","cost":0}]}"#).await;
         let page = server.scrape(&[]).await.body;
         let label = stance.label();
         for line in [
@@ -251,18 +210,10 @@ async fn faulty(fault: Fault) -> u16 {
 /// P02: the service starts over a Redis that is not there, and answers by its stance in time.
 #[tokio::test]
 async fn the_stance_holds_from_the_start_over_every_fault_of_redis() {
-    for fault in [
-        Fault::Closed,
-        Fault::Silent,
-        Fault::Hangup,
-        Fault::WrongPassword,
-    ] {
+    for fault in [Fault::Closed, Fault::Silent, Fault::Hangup, Fault::WrongPassword] {
         for stance in [Stance::Deny, Stance::Allow] {
             let config = RedisConfig {
-                address: Address::Tcp {
-                    host: "127.0.0.1".into(),
-                    port: faulty(fault).await,
-                },
+                address: Address::Tcp { host: "127.0.0.1".into(), port: faulty(fault).await },
                 password: Some(tidegate_redis::Secret::new("not this one")),
                 timeout: Span::from_millis(100),
                 ..RedisConfig::default()
@@ -276,10 +227,7 @@ async fn the_stance_holds_from_the_start_over_every_fault_of_redis() {
             let started = Instant::now();
             server.limit(&[("X-Client-Key", "a")]).await;
             // The deadline, and time for a busy machine to notice it.
-            assert!(
-                started.elapsed() < Duration::from_millis(600),
-                "{fault:?} {stance:?}"
-            );
+            assert!(started.elapsed() < Duration::from_millis(600), "{fault:?} {stance:?}");
             assert_eq!(server.get("/ready").await.body, "degraded\n", "{fault:?}");
         }
     }
@@ -293,10 +241,7 @@ async fn redis_may_stop_and_come_back() {
         let mut settings = settings([bucket("default", "2/hour")]);
         settings.on_store_error = stance;
         settings.store = StoreSettings::Redis(RedisConfig {
-            address: Address::Tcp {
-                host: "127.0.0.1".into(),
-                port: redis.port(),
-            },
+            address: Address::Tcp { host: "127.0.0.1".into(), port: redis.port() },
             timeout: Span::from_millis(500),
             ..RedisConfig::default()
         });

@@ -35,9 +35,7 @@ impl Client {
 
     /// `POST /limit` for this key.
     pub(crate) fn try_limit(&mut self, key: &str) -> io::Result<Answer> {
-        self.send(&format!(
-            "POST /limit HTTP/1.1\r\nHost: t\r\nX-Client-Key: {key}\r\n\r\n"
-        ))
+        self.send(&format!("POST /limit HTTP/1.1\r\nHost: t\r\nX-Client-Key: {key}\r\n\r\n"))
     }
 
     /// Sends a request as it is and reads one answer.
@@ -49,22 +47,15 @@ impl Client {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        let status = head
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok());
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         let length = head.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("content-length")
-                .then(|| value.trim().parse().ok())?
+            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
         });
         let mut body = vec![0; length.unwrap_or(0)];
         self.0.read_exact(&mut body)?;
         let body = String::from_utf8(body).expect("text");
-        Ok(Answer {
-            status: status.expect("a status"),
-            body,
-        })
+        Ok(Answer { status: status.expect("a status"), body })
     }
 }
 
@@ -99,11 +90,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     pub(crate) fn of(allowed: usize, denied: usize) -> Counts {
-        Counts {
-            allowed,
-            denied,
-            other: 0,
-        }
+        Counts { allowed, denied, other: 0 }
     }
 
     pub(crate) fn add(&mut self, status: u16) {

@@ -14,14 +14,8 @@ const LOG: &str = include_str!("../data/access.log");
 pub(crate) fn away_from_midnight() {
     const DAY: u64 = 86_400;
     const MARGIN: u64 = 120;
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the service under test runs by wall time"
-    )]
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970")
-        .as_secs();
+    #[allow(clippy::disallowed_methods, reason = "the service under test runs by wall time")]
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
     let left = DAY - now % DAY;
     if left < MARGIN {
         std::thread::sleep(Duration::from_secs(left + 1));
@@ -58,11 +52,7 @@ fn thousand(algorithm: &str) -> String {
 }
 
 /// The expected totals of the log against 50 a day and address, all on one day.
-pub(crate) const LOG_TOTALS: Counts = Counts {
-    allowed: 3_987,
-    denied: 538,
-    other: 0,
-};
+pub(crate) const LOG_TOTALS: Counts = Counts { allowed: 3_987, denied: 538, other: 0 };
 
 #[test]
 fn a_real_log_through_rest_is_counted_exactly_in_memory() {
@@ -86,11 +76,7 @@ fn race(ports: &[u16]) {
     for run in 0..20 {
         let key = format!("race-{run}");
         let keys = vec![key.as_str(); 2_000];
-        assert_eq!(
-            send_all(ports, 64, &keys),
-            Counts::of(1_000, 1_000),
-            "run {run}"
-        );
+        assert_eq!(send_all(ports, 64, &keys), Counts::of(1_000, 1_000), "run {run}");
     }
 }
 

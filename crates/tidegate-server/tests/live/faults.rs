@@ -33,12 +33,7 @@ fn the_originals_configuration_starts_on_both_stores_with_each_of_its_algorithms
             let mut client = Client::connect(service.http);
             let key = format!("{store}-{algorithm}");
             let answers: Vec<u16> = (0..11).map(|_| client.limit(&key).status).collect();
-            assert_eq!(
-                answers[..10],
-                [200; 10],
-                "{store} {algorithm}:\n{}",
-                service.log()
-            );
+            assert_eq!(answers[..10], [200; 10], "{store} {algorithm}:\n{}", service.log());
             assert_eq!(answers[10], 429, "{store} {algorithm}");
         }
     }
@@ -53,10 +48,7 @@ fn with_redis_unreachable_the_service_starts_answers_503_and_recovers() {
     let mut client = Client::connect(service.http);
     for _ in 0..5 {
         let answer = client.limit("alice");
-        assert_eq!(
-            (answer.status, answer.body.as_str()),
-            (503, "rate limiter error\n")
-        );
+        assert_eq!((answer.status, answer.body.as_str()), (503, "rate limiter error\n"));
     }
     server.restart();
     let recovered = until("the service finds Redis", || {
@@ -87,17 +79,9 @@ fn no_key_is_left_without_a_time_to_live_when_services_are_killed() {
     }
     let keys = server.command(&["KEYS", "*"]);
     let keys: Vec<&str> = keys.lines().collect();
-    assert!(
-        keys.len() > 1_000,
-        "the load reached Redis: {} keys",
-        keys.len()
-    );
+    assert!(keys.len() > 1_000, "the load reached Redis: {} keys", keys.len());
     for key in keys {
-        let ttl: i64 = server
-            .command(&["PTTL", key])
-            .trim()
-            .parse()
-            .expect("a number");
+        let ttl: i64 = server.command(&["PTTL", key]).trim().parse().expect("a number");
         assert!(ttl > 0, "{key} has a time to live of {ttl}");
     }
 }
@@ -108,10 +92,7 @@ fn hammer(port: u16, round: usize, client: usize) {
         return;
     };
     for number in 0.. {
-        if connection
-            .try_limit(&format!("{round}-{client}-{number}"))
-            .is_err()
-        {
+        if connection.try_limit(&format!("{round}-{client}-{number}")).is_err() {
             return;
         }
     }

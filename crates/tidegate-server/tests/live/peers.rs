@@ -9,10 +9,7 @@ use crate::counts::{FIFTY_A_DAY, LOG_TOTALS, addresses, away_from_midnight, memo
 use crate::process::{Service, free_port, fresh_folder, get, until};
 
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("the project")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project")
 }
 
 /// Runs a program and gives what it printed; a test fails with its words when it fails.
@@ -22,19 +19,14 @@ fn run(command: &mut Command) -> String {
         panic!("cannot run {command:?}: {error}; scripts/test.sh installs what is missing")
     });
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}",
-        text(&output.stderr)
-    );
+    assert!(output.status.success(), "{command:?} failed:\n{}", text(&output.stderr));
     text(&output.stdout)
 }
 
 /// The number that stands before or after a word on a line of its own.
 fn number_on_line<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.contains(mark))?;
-    line.split_whitespace()
-        .find(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    line.split_whitespace().find(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The first thing a newcomer does: no configuration, ten requests at once, then a denial. On a busy
@@ -52,29 +44,15 @@ fn curl_gets_ten_at_once_and_then_a_denial_with_every_header() {
         let answer = curl();
         assert!(answer.starts_with("http/1.1 200 "), "{answer}");
         assert!(answer.contains("\r\nratelimit: \"default\";r="), "{answer}");
-        assert!(
-            answer.contains("\r\nratelimit-policy: \"default\";q=10;w=10\r\n"),
-            "{answer}"
-        );
+        assert!(answer.contains("\r\nratelimit-policy: \"default\";q=10;w=10\r\n"), "{answer}");
     }
-    let denied = (0..1_000)
-        .map(|_| curl())
-        .find(|answer| !answer.starts_with("http/1.1 200 "));
+    let denied = (0..1_000).map(|_| curl()).find(|answer| !answer.starts_with("http/1.1 200 "));
     let answer = denied.expect("a denial, faster than one a second");
     assert!(answer.starts_with("http/1.1 429 "), "{answer}");
     assert!(answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
-    assert!(
-        answer.contains("\r\nratelimit: \"default\";r=0;t=1\r\n"),
-        "{answer}"
-    );
-    assert!(
-        answer.contains("\r\nratelimit-policy: \"default\";q=10;w=10\r\n"),
-        "{answer}"
-    );
-    assert!(
-        answer.ends_with("\r\n\r\nrate limit exceeded\n"),
-        "{answer}"
-    );
+    assert!(answer.contains("\r\nratelimit: \"default\";r=0;t=1\r\n"), "{answer}");
+    assert!(answer.contains("\r\nratelimit-policy: \"default\";q=10;w=10\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nrate limit exceeded\n"), "{answer}");
 }
 
 #[test]
@@ -94,20 +72,11 @@ fn hey_is_allowed_exactly_the_limit() {
 fn python(services: &[Service], arguments: &[&str]) -> String {
     let root = root();
     let python = root.join(".cache/python-grpc/bin/python");
-    assert!(
-        python.exists(),
-        "no Python client yet: run scripts/python-grpc.sh"
-    );
+    assert!(python.exists(), "no Python client yet: run scripts/python-grpc.sh");
     let client = root.join("crates/tidegate-server/tests/live/grpc_client.py");
-    let targets = services
-        .iter()
-        .map(|service| format!("127.0.0.1:{}", service.grpc));
+    let targets = services.iter().map(|service| format!("127.0.0.1:{}", service.grpc));
     let targets = targets.collect::<Vec<_>>().join(",");
-    run(Command::new(python)
-        .arg(client)
-        .arg(root.join("proto"))
-        .arg(targets)
-        .args(arguments))
+    run(Command::new(python).arg(client).arg(root.join("proto")).arg(targets).args(arguments))
 }
 
 #[test]
@@ -115,20 +84,14 @@ fn a_python_client_uses_every_call_of_the_grpc_face() {
     let slow = "policies:\n  default:\n    limits:\n      \
                 - { name: default, algorithm: token_bucket, capacity: 10, rate: 1/hour }\n";
     let service = Service::start(&memory(slow));
-    assert_eq!(
-        python(&[service], &["tour"]).lines().last(),
-        Some("tour: ok")
-    );
+    assert_eq!(python(&[service], &["tour"]).lines().last(), Some("tour: ok"));
 }
 
 /// Sends the log through gRPC and demands the exact totals.
 fn play_log(services: &[Service]) {
     let log = root().join("crates/tidegate-server/tests/data/access.log");
     let report = python(services, &["log", &log.display().to_string()]);
-    let expected = format!(
-        "allowed {} denied {}",
-        LOG_TOTALS.allowed, LOG_TOTALS.denied
-    );
+    let expected = format!("allowed {} denied {}", LOG_TOTALS.allowed, LOG_TOTALS.denied);
     assert_eq!(report.lines().last(), Some(expected.as_str()));
 }
 
@@ -162,24 +125,14 @@ impl Prometheus {
         );
         std::fs::write(folder.join("prometheus.yml"), config).expect("write a configuration");
         let child = Command::new("prometheus")
-            .arg(format!(
-                "--config.file={}",
-                folder.join("prometheus.yml").display()
-            ))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                folder.join("data").display()
-            ))
+            .arg(format!("--config.file={}", folder.join("prometheus.yml").display()))
+            .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))
             .arg(format!("--web.listen-address=127.0.0.1:{port}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("start prometheus; scripts/test.sh installs it");
-        Prometheus {
-            child,
-            folder,
-            port,
-        }
+        Prometheus { child, folder, port }
     }
 
     /// The value of an expression, once there is one.
@@ -212,9 +165,7 @@ fn prometheus_scrapes_what_was_decided() {
     assert_eq!(decided("allowed"), LOG_TOTALS.allowed.to_string());
     assert_eq!(decided("denied"), LOG_TOTALS.denied.to_string());
     assert_eq!(decided("errored"), "0");
-    let up = until("prometheus says", || {
-        prometheus.query("up%7Bjob=%22tidegate%22%7D")
-    });
+    let up = until("prometheus says", || prometheus.query("up%7Bjob=%22tidegate%22%7D"));
     assert_eq!(up, "1");
     let count = "ratelimiter_decision_duration_seconds_count%7Bresult=%22denied%22%7D";
     let timed = until("prometheus has the histogram", || prometheus.query(count));

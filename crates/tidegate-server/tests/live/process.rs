@@ -48,13 +48,7 @@ impl Service {
             .stderr(log)
             .spawn()
             .expect("start the service");
-        let mut service = Service {
-            child,
-            folder,
-            http,
-            grpc,
-            metrics,
-        };
+        let mut service = Service { child, folder, http, grpc, metrics };
         service.wait_until_it_answers();
         service
     }
@@ -77,14 +71,9 @@ impl Service {
     /// Sends a signal by name and waits for the end; gives the exit code.
     pub(crate) fn stop(&mut self, signal: &str) -> Option<i32> {
         let id = self.id().to_string();
-        let sent = Command::new("kill")
-            .args([&format!("-{signal}"), &id])
-            .status();
+        let sent = Command::new("kill").args([&format!("-{signal}"), &id]).status();
         assert!(sent.expect("kill").success(), "signal {signal} was sent");
-        until("the service ends", || {
-            self.child.try_wait().expect("its state")
-        })
-        .code()
+        until("the service ends", || self.child.try_wait().expect("its state")).code()
     }
 
     fn wait_until_it_answers(&mut self) {

@@ -17,10 +17,7 @@ fn blocks(language: &str) -> Vec<Block> {
     let fences: Vec<&str> = readme.split("```").collect();
     let blocks = fences.iter().skip(1).step_by(2).map(|fence| {
         let (language, text) = fence.split_once('\n').expect("a block");
-        Block {
-            language: language.to_owned(),
-            text: text.to_owned(),
-        }
+        Block { language: language.to_owned(), text: text.to_owned() }
     });
     let blocks: Vec<Block> = blocks.filter(|block| block.language == language).collect();
     assert!(!blocks.is_empty(), "the README has {language} blocks");
@@ -54,11 +51,7 @@ fn is_as_shown(line: &str, shown: &str) -> bool {
 
 /// The README's words with the ports of a running service.
 fn with_ports(text: &str, service: &Service) -> String {
-    let ports = [
-        (8080, service.http),
-        (8081, service.grpc),
-        (9091, service.metrics),
-    ];
+    let ports = [(8080, service.http), (8081, service.grpc), (9091, service.metrics)];
     ports.iter().fold(text.to_owned(), |text, (known, own)| {
         text.replace(&format!("localhost:{known}"), &format!("127.0.0.1:{own}"))
     })
@@ -66,9 +59,7 @@ fn with_ports(text: &str, service: &Service) -> String {
 
 /// Runs a command in a shell that finds the service's own program.
 fn shell(command: &str, folder: &Path) -> String {
-    let programs = Path::new(env!("CARGO_BIN_EXE_tidegate"))
-        .parent()
-        .expect("a folder");
+    let programs = Path::new(env!("CARGO_BIN_EXE_tidegate")).parent().expect("a folder");
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("bash")
         .args(["-c", command])
@@ -84,10 +75,7 @@ fn shell(command: &str, folder: &Path) -> String {
 fn every_command_of_the_readme_prints_what_it_says() {
     let service = Service::start_unconfigured();
     let folder = fresh_folder();
-    for block in blocks("yaml")
-        .iter()
-        .filter(|block| block.text.starts_with("# limits.yaml"))
-    {
+    for block in blocks("yaml").iter().filter(|block| block.text.starts_with("# limits.yaml")) {
         std::fs::write(folder.join("limits.yaml"), &block.text).expect("write it");
     }
     let log = root().join("crates/tidegate-server/tests/data/access.log");
@@ -97,10 +85,7 @@ fn every_command_of_the_readme_prints_what_it_says() {
         let mut lines = printed.lines();
         for shown in shown {
             let found = lines.any(|line| is_as_shown(line, &shown));
-            assert!(
-                found,
-                "$ {command}\nshould print\n{shown}\nbut printed\n{printed}"
-            );
+            assert!(found, "$ {command}\nshould print\n{shown}\nbut printed\n{printed}");
         }
     }
     std::fs::remove_dir_all(folder).expect("clean up");
@@ -112,11 +97,7 @@ fn every_configuration_of_the_readme_is_good() {
     for block in blocks("yaml") {
         std::fs::write(folder.join("limits.yaml"), &block.text).expect("write it");
         let printed = shell("REDIS_PASSWORD=x tidegate check limits.yaml", &folder);
-        assert!(
-            printed.starts_with("limits.yaml: good\n"),
-            "{printed}\n{}",
-            block.text
-        );
+        assert!(printed.starts_with("limits.yaml: good\n"), "{printed}\n{}", block.text);
     }
     std::fs::remove_dir_all(folder).expect("clean up");
 }
@@ -134,10 +115,7 @@ fn the_python_of_the_readme_runs() {
     let said = shell(&generate, &folder);
     for block in blocks("python") {
         std::fs::write(folder.join("ask.py"), with_ports(&block.text, &service)).expect("write it");
-        let printed = shell(
-            &format!("{} ask.py && echo done", python.display()),
-            &folder,
-        );
+        let printed = shell(&format!("{} ask.py && echo done", python.display()), &folder);
         assert_eq!(printed, "done\n", "{said}");
     }
     std::fs::remove_dir_all(folder).expect("clean up");

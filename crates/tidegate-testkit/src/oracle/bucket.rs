@@ -14,12 +14,7 @@ pub(super) struct Bucket {
 
 impl Bucket {
     pub(super) fn full(capacity: Exact, per_tick: Exact) -> Bucket {
-        Bucket {
-            level: capacity.clone(),
-            capacity,
-            per_tick,
-            time: 0,
-        }
+        Bucket { level: capacity.clone(), capacity, per_tick, time: 0 }
     }
 
     /// What comes in during so many ticks.

@@ -54,11 +54,9 @@ impl Counter {
                 let per_tick = per_second / Exact::from_integer(ticks(SECOND).into());
                 Kind::Bucket(Bucket::full(exact(capacity), per_tick))
             }
-            Algorithm::FixedWindow { max, window, align } => Kind::Fixed(Fixed::empty(
-                exact(max),
-                ticks(window),
-                align == Align::Epoch,
-            )),
+            Algorithm::FixedWindow { max, window, align } => {
+                Kind::Fixed(Fixed::empty(exact(max), ticks(window), align == Align::Epoch))
+            }
             Algorithm::RollingWindow { max, window } => {
                 Kind::Rolling(Rolling::empty(exact(max), ticks(window)))
             }
@@ -66,10 +64,7 @@ impl Counter {
                 Kind::Sliding(Sliding::empty(exact(max), ticks(window)))
             }
         };
-        Counter {
-            kind,
-            second: ticks(SECOND),
-        }
+        Counter { kind, second: ticks(SECOND) }
     }
 
     /// The spacing of a limit with a minimum interval.

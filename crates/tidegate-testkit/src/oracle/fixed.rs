@@ -17,13 +17,7 @@ pub(super) struct Fixed {
 
 impl Fixed {
     pub(super) fn empty(max: Exact, window: Ticks, aligned: bool) -> Fixed {
-        Fixed {
-            max,
-            window,
-            aligned,
-            start: 0,
-            used: Exact::zero(),
-        }
+        Fixed { max, window, aligned, start: 0, used: Exact::zero() }
     }
 }
 

@@ -15,11 +15,7 @@ pub(super) struct Rolling {
 
 impl Rolling {
     pub(super) fn empty(max: Exact, window: Ticks) -> Rolling {
-        Rolling {
-            max,
-            window,
-            log: Vec::new(),
-        }
+        Rolling { max, window, log: Vec::new() }
     }
 
     /// Adds an amount to the entry of an instant that is not before the newest.

@@ -17,13 +17,7 @@ pub(super) struct Sliding {
 
 impl Sliding {
     pub(super) fn empty(max: Exact, window: Ticks) -> Sliding {
-        Sliding {
-            max,
-            window,
-            start: 0,
-            previous: Exact::zero(),
-            current: Exact::zero(),
-        }
+        Sliding { max, window, start: 0, previous: Exact::zero(), current: Exact::zero() }
     }
 
     /// Whole units of the previous window that still count.

@@ -14,10 +14,7 @@ pub(super) struct Spacing {
 
 impl Spacing {
     pub(super) fn never(interval: Ticks) -> Spacing {
-        Spacing {
-            interval,
-            last: None,
-        }
+        Spacing { interval, last: None }
     }
 }
 

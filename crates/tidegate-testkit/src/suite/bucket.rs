@@ -125,10 +125,7 @@ fn remaining_is_right_at_any_clock<R: Rig>(stage: &Stage<'_, R>) {
 /// P64: "N per X" is N in X, with room for N at once.
 fn rate_means_count_per_its_own_period<R: Rig>(stage: &Stage<'_, R>) {
     let quota = |text| only(Limit::quota("quota", text).expect("a quota"));
-    assert_eq!(
-        stage.takes(&quota("5 per second"), "five", 10),
-        "AAAAADDDDD"
-    );
+    assert_eq!(stage.takes(&quota("5 per second"), "five", 10), "AAAAADDDDD");
     assert_eq!(stage.takes(&quota("6 per minute"), "six", 7), "AAAAAAD");
     let fast = quota("4000 per second");
     let passed = (0..8_000).filter(|offer| {

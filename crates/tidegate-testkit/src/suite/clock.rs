@@ -31,15 +31,9 @@ fn step_back_never_locks_out_longer_than_a_refill<R: Rig>(stage: &Stage<'_, R>) 
             let outcomes = stage.takes(policy, &key, 5);
             assert_eq!(outcomes, "AADDD", "{policy:?}");
             let denied = stage.take(policy, &key, "1");
-            let longest = if policy.name().as_str() == "sliding" {
-                refill + refill
-            } else {
-                refill
-            };
-            assert!(
-                denied.retry_after.is_some_and(|wait| wait <= longest),
-                "{denied:?}"
-            );
+            let longest =
+                if policy.name().as_str() == "sliding" { refill + refill } else { refill };
+            assert!(denied.retry_after.is_some_and(|wait| wait <= longest), "{denied:?}");
             now = now + longest;
             stage.at(now);
             assert!(stage.take(policy, &key, "1").is_allowed(), "{policy:?}");
@@ -112,11 +106,8 @@ fn late_reading_counts_from_the_newest_instant<R: Rig>(stage: &Stage<'_, R>) {
 /// One second is the most that a reading is late; a clock further behind was set back, and what was
 /// taken counts as taken now.
 fn reading_more_than_a_second_late_is_a_step_back<R: Rig>(stage: &Stage<'_, R>) {
-    for limit in [
-        bucket("1", "1", secs(10)),
-        rolling("1", secs(10)),
-        first_request("1", secs(10)),
-    ] {
+    for limit in [bucket("1", "1", secs(10)), rolling("1", secs(10)), first_request("1", secs(10))]
+    {
         let policy = only(limit);
         stage.at(secs(100));
         assert!(stage.take(&policy, "a", "1").is_allowed());

@@ -25,10 +25,7 @@ fn cost_above_the_limit_exceeds_and_leaves_the_state_alone<R: Rig>(stage: &Stage
         assert_eq!(never.remaining, units("3"));
         assert!(never.reset_after.is_zero());
         assert!(stage.take(&policy, "a", "3").is_allowed());
-        assert_eq!(
-            stage.take(&policy, "a", "3.000001").outcome,
-            Outcome::Exceeds
-        );
+        assert_eq!(stage.take(&policy, "a", "3.000001").outcome, Outcome::Exceeds);
         assert_eq!(stage.take(&policy, "a", "3").outcome, Outcome::Deny);
     }
 }
@@ -38,10 +35,7 @@ fn extreme_costs_mint_nothing<R: Rig>(stage: &Stage<'_, R>) {
     for policy in every_algorithm("5", secs(3_600)) {
         assert!(stage.take(&policy, "a", "5").is_allowed());
         for cost in ["1.5", "0.000001", "2147483648", "4503599627", "1e12"] {
-            assert!(
-                !stage.take(&policy, "a", cost).is_allowed(),
-                "{cost} of {policy:?}"
-            );
+            assert!(!stage.take(&policy, "a", cost).is_allowed(), "{cost} of {policy:?}");
         }
         let denied = stage.take(&policy, "a", "1");
         assert_eq!(denied.outcome, Outcome::Deny);
@@ -72,10 +66,7 @@ fn fractions_add_up_exactly<R: Rig>(stage: &Stage<'_, R>) {
             assert!(decision.is_allowed(), "{policy:?}");
             assert_eq!(decision.remaining.as_micros(), (10 - tenth) * 100_000);
         }
-        assert!(
-            !stage.take(&policy, "a", "0.000001").is_allowed(),
-            "{policy:?}"
-        );
+        assert!(!stage.take(&policy, "a", "0.000001").is_allowed(), "{policy:?}");
     }
 }
 

@@ -32,10 +32,7 @@ use Mode::{Debit, Peek, Take};
 fn one_limit_that_denies_charges_no_other<R: Rig>(stage: &Stage<'_, R>) {
     let group = || rolling("10", secs(60));
     let special = || fixed("3", secs(30));
-    for (key, both) in [
-        ("wide", [group(), special()]),
-        ("narrow", [special(), group()]),
-    ] {
+    for (key, both) in [("wide", [group(), special()]), ("narrow", [special(), group()])] {
         let policy = policy("both", both);
         stage.at(secs(0));
         assert_eq!(stage.takes(&policy, key, 5), "AAADD");
@@ -43,10 +40,7 @@ fn one_limit_that_denies_charges_no_other<R: Rig>(stage: &Stage<'_, R>) {
         assert_eq!(stage.takes(&policy, key, 5), "AAADD");
         // Six were taken; had the four denied ones been charged, the group would be full.
         stage.at(secs(60) - stage.tick());
-        assert_eq!(
-            stage.peek(&policy, key, "3").retry_after,
-            Some(stage.tick())
-        );
+        assert_eq!(stage.peek(&policy, key, "3").retry_after, Some(stage.tick()));
         stage.at(secs(60));
         let third = stage.take(&policy, key, "3");
         assert!(third.is_allowed());
@@ -79,19 +73,13 @@ fn one_check_that_denies_charges_no_other<R: Rig>(stage: &Stage<'_, R>) {
 
 /// P24: a spent hour is reported as such while the minute has room.
 fn limit_that_denies_is_the_one_reported<R: Rig>(stage: &Stage<'_, R>) {
-    let policy = policy(
-        "both",
-        [bucket("2000", "2000", secs(60)), fixed("1000", secs(3_600))],
-    );
+    let policy = policy("both", [bucket("2000", "2000", secs(60)), fixed("1000", secs(3_600))]);
     assert!(stage.take(&policy, "a", "1000").is_allowed());
     stage.at(secs(600));
     let denied = stage.take(&policy, "a", "1");
     assert_eq!(denied.outcome, Outcome::Deny);
     assert_eq!(denied.limit_index, 1);
-    assert_eq!(
-        (denied.limit, denied.remaining),
-        (units("1000"), Amount::ZERO)
-    );
+    assert_eq!((denied.limit, denied.remaining), (units("1000"), Amount::ZERO));
     assert_eq!(denied.retry_after, Some(secs(3_000)));
     assert_eq!(denied.reset_after, secs(3_000));
 }
@@ -101,20 +89,14 @@ fn longest_wait_is_reported_when_several_deny<R: Rig>(stage: &Stage<'_, R>) {
     let policy = policy("both", [fixed("2", secs(60)), rolling("2", secs(90))]);
     assert_eq!(stage.takes(&policy, "a", 2), "AA");
     let denied = stage.take(&policy, "a", "1");
-    assert_eq!(
-        (denied.limit_index, denied.retry_after),
-        (1, Some(secs(90)))
-    );
+    assert_eq!((denied.limit_index, denied.retry_after), (1, Some(secs(90))));
     stage.at(secs(90));
     assert!(stage.take(&policy, "a", "1").is_allowed());
 }
 
 /// Of limits that allow, the one with the least share left is told; the first of equals.
 fn least_share_is_reported_when_all_allow<R: Rig>(stage: &Stage<'_, R>) {
-    let small = policy(
-        "small",
-        [fixed("100", secs(60)), bucket("10", "10", secs(60))],
-    );
+    let small = policy("small", [fixed("100", secs(60)), bucket("10", "10", secs(60))]);
     let decision = stage.take(&small, "a", "1");
     assert_eq!((decision.limit_index, decision.remaining), (1, units("9")));
     let equal = policy("equal", [rolling("10", secs(60)), fixed("10", secs(60))]);
@@ -175,25 +157,14 @@ fn names_and_keys_do_not_run_together<R: Rig>(stage: &Stage<'_, R>) {
         "a", "b", "a:b", "a:b:c", "b:c", "a_b", "a.b", "{a}", "{a}b", "a}b{", "%61", "#a", "a ",
         "A", "ä", ":", "{}", "}{",
     ];
-    let policies = [
-        one("a", "b"),
-        one("a.b", "c"),
-        one("a", "b.c"),
-        one("a_b", "c"),
-        one("b", "a"),
-    ];
+    let policies =
+        [one("a", "b"), one("a.b", "c"), one("a", "b.c"), one("a_b", "c"), one("b", "a")];
     for policy in &policies {
         for key in keys {
-            assert!(
-                stage.take(policy, key, "1").is_allowed(),
-                "{key} of {policy:?}"
-            );
+            assert!(stage.take(policy, key, "1").is_allowed(), "{key} of {policy:?}");
         }
         for key in keys {
-            assert!(
-                !stage.take(policy, key, "1").is_allowed(),
-                "{key} of {policy:?}"
-            );
+            assert!(!stage.take(policy, key, "1").is_allowed(), "{key} of {policy:?}");
         }
     }
 }
@@ -270,26 +241,15 @@ fn peek_in_a_request_does_not_count<R: Rig>(stage: &Stage<'_, R>) {
         assert_eq!(verdict.decisions()[0].outcome, Outcome::Allow);
         assert_eq!(verdict.decisions()[1].outcome, Outcome::Allow);
         assert!(!verdict.decisions()[2].is_allowed());
-        assert_eq!(
-            stage.peek(&policy, "a", "0").remaining,
-            Amount::ZERO,
-            "{policy:?}"
-        );
+        assert_eq!(stage.peek(&policy, "a", "0").remaining, Amount::ZERO, "{policy:?}");
     }
 }
 
 /// In a request that passes, each answer shows what is left after it and those before it.
 fn remaining_is_after_the_checks_before<R: Rig>(stage: &Stage<'_, R>) {
     for policy in every_algorithm("9", secs(60)) {
-        let asked: Vec<_> = ["1", "2", "3"]
-            .map(|cost| (&policy, "a", cost, Take))
-            .into();
-        let left: Vec<_> = stage
-            .together(&asked)
-            .decisions()
-            .iter()
-            .map(|d| d.remaining)
-            .collect();
+        let asked: Vec<_> = ["1", "2", "3"].map(|cost| (&policy, "a", cost, Take)).into();
+        let left: Vec<_> = stage.together(&asked).decisions().iter().map(|d| d.remaining).collect();
         assert_eq!(left, [units("8"), units("6"), units("3")], "{policy:?}");
         assert_eq!(allowed(&letters(&stage.together(&asked[..2]))), 2);
     }

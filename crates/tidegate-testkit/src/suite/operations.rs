@@ -107,11 +107,7 @@ fn refund_gives_back_and_never_above_full<R: Rig>(stage: &Stage<'_, R>) {
 
         stage.take(&policy, "a", "6");
         stage.refund(&policy, "a", "2", secs(0));
-        assert_eq!(
-            stage.peek(&policy, "a", "0").remaining,
-            units("6"),
-            "{policy:?}"
-        );
+        assert_eq!(stage.peek(&policy, "a", "0").remaining, units("6"), "{policy:?}");
         stage.refund(&policy, "a", "9", secs(0));
         let full = stage.peek(&policy, "a", "0");
         assert_eq!(full.remaining, units("10"), "{policy:?}");
@@ -160,11 +156,7 @@ fn refund_of_a_window_that_is_over_is_dropped<R: Rig>(stage: &Stage<'_, R>) {
         stage.at(later + millis(1));
         assert_eq!(stage.take(&policy, "a", "7").remaining, units("3"));
         stage.refund(&policy, "a", "5", secs(0));
-        assert_eq!(
-            stage.peek(&policy, "a", "0").remaining,
-            units("3"),
-            "{policy:?}"
-        );
+        assert_eq!(stage.peek(&policy, "a", "0").remaining, units("3"), "{policy:?}");
     }
 }
 

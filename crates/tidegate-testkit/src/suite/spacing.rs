@@ -23,9 +23,7 @@ fn spaced() -> Policy {
 
 /// Half a second means half a second, whatever the request costs.
 fn requests_too_close_together_are_denied<R: Rig>(stage: &Stage<'_, R>) {
-    for (name, limit) in every_algorithm("10", secs(60))
-        .iter()
-        .map(|p| (p.name(), &p.limits()[0]))
+    for (name, limit) in every_algorithm("10", secs(60)).iter().map(|p| (p.name(), &p.limits()[0]))
     {
         let limit = limit.clone().with_min_interval(millis(500));
         let policy = policy(name.as_str(), [limit.expect("an interval")]);
@@ -38,10 +36,7 @@ fn requests_too_close_together_are_denied<R: Rig>(stage: &Stage<'_, R>) {
         assert!(denied.reset_after >= millis(300));
         assert!(stage.take(&policy, "b", "1").is_allowed());
         stage.at(millis(500) - stage.tick());
-        assert_eq!(
-            stage.take(&policy, "a", "1").retry_after,
-            Some(stage.tick())
-        );
+        assert_eq!(stage.take(&policy, "a", "1").retry_after, Some(stage.tick()));
         stage.at(millis(500));
         assert!(stage.take(&policy, "a", "1").is_allowed(), "{policy:?}");
     }
@@ -73,10 +68,7 @@ fn longer_of_interval_and_limit_is_told<R: Rig>(stage: &Stage<'_, R>) {
     let policy = spaced();
     stage.take(&policy, "a", "10");
     let short = stage.take(&policy, "a", "1");
-    assert_eq!(
-        (short.retry_after, short.limit),
-        (Some(millis(500)), units("10"))
-    );
+    assert_eq!((short.retry_after, short.limit), (Some(millis(500)), units("10")));
     let long = stage.take(&policy, "a", "8");
     assert_eq!(long.retry_after, Some(millis(800)));
     assert_eq!(stage.take(&policy, "a", "11").outcome, Outcome::Exceeds);

@@ -87,9 +87,7 @@ impl<'a, R: Rig> Stage<'a, R> {
     /// Gives back what was taken so long after zero.
     pub(super) fn refund(&self, policy: &Policy, key: &str, cost: &str, taken: Span) {
         self.with_checks(&[(policy, key, cost, Mode::Take)], |checks| {
-            let done = self
-                .rig
-                .block_on(self.rig.store().refund(checks, ZERO + taken));
+            let done = self.rig.block_on(self.rig.store().refund(checks, ZERO + taken));
             done.expect("the store answers");
         });
     }

@@ -23,18 +23,12 @@ claims![
 fn wait_is_exact<R: Rig>(stage: &Stage<'_, R>) {
     let five = only(bucket("5", "5", secs(1)));
     assert_eq!(stage.takes(&five, "five", 5), "AAAAA");
-    assert_eq!(
-        stage.take(&five, "five", "1").retry_after,
-        Some(millis(200))
-    );
+    assert_eq!(stage.take(&five, "five", "1").retry_after, Some(millis(200)));
 
     let slow = only(bucket("1", "1", millis(1_500)));
     assert!(stage.take(&slow, "slow", "1").is_allowed());
     stage.at(millis(100));
-    assert_eq!(
-        stage.take(&slow, "slow", "1").retry_after,
-        Some(millis(1_400))
-    );
+    assert_eq!(stage.take(&slow, "slow", "1").retry_after, Some(millis(1_400)));
 
     let seventh = only(bucket("7", "7", secs(1)));
     assert!(stage.take(&seventh, "seventh", "7").is_allowed());
@@ -59,13 +53,7 @@ fn obeying_client_passes_and_not_one_tick_earlier<R: Rig>(stage: &Stage<'_, R>) 
         let max = policy.limits()[0].algorithm().max();
         let key = format!("key-{place}");
         let mut now = millis(123);
-        for cost in [
-            max.to_string(),
-            "1".into(),
-            "2".into(),
-            "1".into(),
-            max.to_string(),
-        ] {
+        for cost in [max.to_string(), "1".into(), "2".into(), "1".into(), max.to_string()] {
             stage.at(now);
             let decision = stage.take(policy, &key, &cost);
             let Some(wait) = decision.retry_after else {
@@ -144,10 +132,7 @@ fn never_seen_key_is_full<R: Rig>(stage: &Stage<'_, R>) {
     for policy in every_algorithm("5", secs(60)) {
         let decision = stage.peek(&policy, "nobody", "0");
         assert_eq!(decision.outcome, Outcome::Allow);
-        assert_eq!(
-            (decision.limit, decision.remaining),
-            (units("5"), units("5"))
-        );
+        assert_eq!((decision.limit, decision.remaining), (units("5"), units("5")));
         assert!(decision.reset_after.is_zero());
         assert_eq!(decision.retry_after, None);
     }

@@ -43,9 +43,7 @@ fn persistent_client_gets_in_again<R: Rig>(stage: &Stage<'_, R>) {
         let expected: Vec<u64> = match policy.name().as_str() {
             "bucket" => seconds.filter(|t| t % 2 == 0 || *t == 1).collect(),
             // Of two in the previous window one has faded once its share is below two.
-            "sliding" => seconds
-                .filter(|t| *t == 0 || t % 2 == 1 && *t != 3)
-                .collect(),
+            "sliding" => seconds.filter(|t| *t == 0 || t % 2 == 1 && *t != 3).collect(),
             _ => seconds.filter(|t| t % 4 < 2).collect(),
         };
         assert_eq!(passed, expected, "{policy:?}");

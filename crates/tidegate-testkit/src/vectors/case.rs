@@ -13,19 +13,10 @@ pub(super) enum Skip {
 
 /// Cases in which the contract decides otherwise than the source.
 const DECIDED_OTHERWISE: [(&str, &str); 5] = [
-    (
-        "fw-zero-limit",
-        "a limit of 0 is refused by the configuration, and exceeds in the library",
-    ),
+    ("fw-zero-limit", "a limit of 0 is refused by the configuration, and exceeds in the library"),
     ("fw-no-expiry", "a window has a length"),
-    (
-        "log-2-per-min-stats",
-        "reset_after is when everything is back, not the oldest entry",
-    ),
-    (
-        "bucket-drain-over-limit",
-        "a denied request changes nothing",
-    ),
+    ("log-2-per-min-stats", "reset_after is when everything is back, not the oldest entry"),
+    ("bucket-drain-over-limit", "a denied request changes nothing"),
     ("change-limit-bucket", "state outlives a change of numbers"),
 ];
 
@@ -45,18 +36,10 @@ const DIALECTS: [&str; 9] = [
 /// Ours, but for costs above one: its source denies only when it is full before the request.
 pub(super) const FLOOR_PREVIOUS: &str = "sliding_counter_floor_prev";
 
-const OPERATIONS: [&str; 7] = [
-    "take",
-    "peek",
-    "estimate",
-    "reset",
-    "refund",
-    "force_take",
-    "window_start",
-];
-const STEP_FIELDS: [&str; 9] = [
-    "t", "op", "cost", "key", "arg", "state", "expect", "note", "notes",
-];
+const OPERATIONS: [&str; 7] =
+    ["take", "peek", "estimate", "reset", "refund", "force_take", "window_start"];
+const STEP_FIELDS: [&str; 9] =
+    ["t", "op", "cost", "key", "arg", "state", "expect", "note", "notes"];
 const EXPECTATIONS: [&str; 10] = [
     "allow",
     "limit",
@@ -141,9 +124,7 @@ pub(super) fn because<T>(reason: impl Into<String>) -> Result<T, Skip> {
 
 /// Whether an algorithm's name is a dialect of one of ours.
 pub(super) fn is_our_dialect(algorithm: &Value) -> bool {
-    algorithm
-        .as_str()
-        .is_some_and(|name| DIALECTS.contains(&name))
+    algorithm.as_str().is_some_and(|name| DIALECTS.contains(&name))
 }
 
 /// A number of units.

@@ -16,11 +16,7 @@ const ZERO: Timestamp = Timestamp::from_secs(20_000 * 86_400);
 
 /// Plays a case, whose keys are its own.
 pub(super) fn play<R: Rig>(rig: &R, case: &Case<'_>) -> Result<(), Skip> {
-    let mut player = Player {
-        rig,
-        case,
-        taken_at: HashMap::new(),
-    };
+    let mut player = Player { rig, case, taken_at: HashMap::new() };
     player.take_down_to_initial()?;
     for (number, step) in case.steps.iter().enumerate() {
         let difference = match player.step(number, step)? {
@@ -31,9 +27,7 @@ pub(super) fn play<R: Rig>(rig: &R, case: &Case<'_>) -> Result<(), Skip> {
             return because("its source lets a cost above one overshoot");
         }
         let (op, t) = (step.op, step.at);
-        return Err(Skip::Wrong(format!(
-            "step {number}, {op} at {t}: {difference}"
-        )));
+        return Err(Skip::Wrong(format!("step {number}, {op} at {t}: {difference}")));
     }
     Ok(())
 }
@@ -106,23 +100,13 @@ impl<R: Rig> Player<'_, R> {
             _ => self.ask(policies, &key, step.cost, Mode::Peek)?,
         };
         let after = self.ask(policies, &key, Amount::ZERO, Mode::Peek)?;
-        self.compare(
-            step,
-            &Seen {
-                verdict,
-                before,
-                after,
-            },
-        )
+        self.compare(step, &Seen { verdict, before, after })
     }
 
     /// Makes the two counts of a sliding window what a step says, at the window that begins at 0.
     fn set_state(&self, key: &str, state: &Value) -> Result<(), Skip> {
         let window = self.case.policies[0].limits()[0].algorithm().window();
-        for (at, count) in [
-            (ZERO - window, &state["previous"]),
-            (ZERO, &state["current"]),
-        ] {
+        for (at, count) in [(ZERO - window, &state["previous"]), (ZERO, &state["current"])] {
             self.rig.set_time(at);
             self.ask(&self.case.policies, key, amount(count)?, Mode::Debit)?;
         }
@@ -169,11 +153,7 @@ impl<R: Rig> Player<'_, R> {
         let tick = self.rig.tick().as_nanos();
         let nanos = self.case.unit.span(want)?.as_nanos().div_ceil(tick) * tick;
         let agree = nanos.abs_diff(got.as_nanos()) <= self.case.tolerance.as_nanos();
-        Ok(if agree {
-            want.clone()
-        } else {
-            format!("{got}").into()
-        })
+        Ok(if agree { want.clone() } else { format!("{got}").into() })
     }
 
     /// The signed level, which below zero is known only by the time until full: less than one tick's
@@ -207,10 +187,7 @@ impl<R: Rig> Player<'_, R> {
         mode: Mode,
     ) -> Result<Verdict, Skip> {
         let checks = checks(policies, key, cost)?;
-        let checks: Vec<_> = checks
-            .into_iter()
-            .map(|check| check.with_mode(mode))
-            .collect();
+        let checks: Vec<_> = checks.into_iter().map(|check| check.with_mode(mode)).collect();
         let verdict = self.rig.block_on(self.rig.store().take(&checks));
         verdict.map_err(|error| Skip::Wrong(error.to_string()))
     }
@@ -218,9 +195,7 @@ impl<R: Rig> Player<'_, R> {
     fn refund(&self, key: &str, cost: Amount) -> Result<(), Skip> {
         let checks = checks(&self.case.policies, key, cost)?;
         let taken_at = self.taken_at.get(key).copied().unwrap_or(ZERO);
-        let done = self
-            .rig
-            .block_on(self.rig.store().refund(&checks, taken_at));
+        let done = self.rig.block_on(self.rig.store().refund(&checks, taken_at));
         done.map_err(|error| Skip::Wrong(error.to_string()))
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct FixedWindow {
 }
 
 /// What a key used since a window's start. With nothing used the start means nothing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WindowState {
     start: Timestamp,
     used: u64,
@@ -24,10 +24,7 @@ impl Words for WindowState {
     const COUNT: usize = 2;
 
     fn read(words: &[u64]) -> WindowState {
-        WindowState {
-            start: Timestamp::from_nanos(word(words, 0)),
-            used: word(words, 1),
-        }
+        WindowState { start: Timestamp::from_nanos(word(words, 0)), used: word(words, 1) }
     }
 
     fn write(self, words: &mut [u64]) {
@@ -37,11 +34,7 @@ impl Words for WindowState {
 
 impl FixedWindow {
     pub(crate) fn new(max: Amount, window: Span, align: Align) -> FixedWindow {
-        FixedWindow {
-            max: max.as_micros(),
-            window,
-            align,
-        }
+        FixedWindow { max: max.as_micros(), window, align }
     }
 
     /// The start of the window that begins or stands at `now`.
@@ -58,16 +51,10 @@ impl FixedWindow {
     /// that it ends within one window's length.
     fn settled(&self, state: &WindowState, now: Timestamp) -> WindowState {
         if state.used == 0 || now >= state.start + self.window {
-            return WindowState {
-                start: self.start(now),
-                used: 0,
-            };
+            return WindowState { start: self.start(now), used: 0 };
         }
         let at = count_from(now, state.start, self.window);
-        WindowState {
-            start: state.start.min(at),
-            used: state.used,
-        }
+        WindowState { start: state.start.min(at), used: state.used }
     }
 
     /// The time after `now` until a settled window ends.
@@ -82,11 +69,7 @@ impl Step for FixedWindow {
     fn wait(&self, state: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
         let room = self.max.checked_sub(cost)?;
         let settled = self.settled(state, now);
-        Some(if settled.used <= room {
-            Span::ZERO
-        } else {
-            self.ends_after(&settled, now)
-        })
+        Some(if settled.used <= room { Span::ZERO } else { self.ends_after(&settled, now) })
     }
 
     fn remaining(&self, state: &WindowState, now: Timestamp) -> u64 {
@@ -95,19 +78,12 @@ impl Step for FixedWindow {
 
     fn reset_after(&self, state: &WindowState, now: Timestamp) -> Span {
         let settled = self.settled(state, now);
-        if settled.used == 0 {
-            Span::ZERO
-        } else {
-            self.ends_after(&settled, now)
-        }
+        if settled.used == 0 { Span::ZERO } else { self.ends_after(&settled, now) }
     }
 
     fn charge(&self, state: &mut WindowState, now: Timestamp, cost: u64) {
         let WindowState { start, used } = self.settled(state, now);
-        *state = WindowState {
-            start,
-            used: used.saturating_add(cost).min(2 * self.max),
-        };
+        *state = WindowState { start, used: used.saturating_add(cost).min(2 * self.max) };
     }
 
     /// A window that began with one key's request would end too early for another: it begins anew with
@@ -122,10 +98,7 @@ impl Step for FixedWindow {
     fn refund(&self, state: &mut WindowState, now: Timestamp, cost: u64, taken_at: Timestamp) {
         let WindowState { start, used } = self.settled(state, now);
         if taken_at >= start {
-            *state = WindowState {
-                start,
-                used: used.saturating_sub(cost),
-            };
+            *state = WindowState { start, used: used.saturating_sub(cost) };
         }
     }
 

@@ -24,9 +24,7 @@ impl Logs {
     /// The log that these words name; an empty one for none.
     pub(super) fn log(&self, words: &[u64]) -> &Log {
         let named = place(words).zip(self.0.as_ref());
-        named
-            .and_then(|(place, named)| named.logs.get(place))
-            .unwrap_or(&EMPTY)
+        named.and_then(|(place, named)| named.logs.get(place)).unwrap_or(&EMPTY)
     }
 
     /// The log that these words name; for none, a new one that they name from now on.
@@ -63,26 +61,18 @@ impl Logs {
 impl Named {
     /// Keeps a log, has the words name it, and gives its place.
     fn keep(&mut self, words: &mut [u64], log: Log) -> usize {
-        let free = self
-            .free
-            .pop()
-            .and_then(|place| usize::try_from(place).ok());
+        let free = self.free.pop().and_then(|place| usize::try_from(place).ok());
         let place = free.unwrap_or(self.logs.len());
         match self.logs.get_mut(place) {
             Some(kept) => *kept = log,
             None => self.logs.push(log),
         }
-        put(
-            words,
-            [u64::try_from(place).unwrap_or(u64::MAX).saturating_add(1)],
-        );
+        put(words, [u64::try_from(place).unwrap_or(u64::MAX).saturating_add(1)]);
         place
     }
 }
 
 /// The place that these words name.
 fn place(words: &[u64]) -> Option<usize> {
-    word(words, 0)
-        .checked_sub(1)
-        .and_then(|place| usize::try_from(place).ok())
+    word(words, 0).checked_sub(1).and_then(|place| usize::try_from(place).ok())
 }

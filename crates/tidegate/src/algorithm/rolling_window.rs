@@ -29,15 +29,10 @@ struct Entry {
 
 impl Log {
     /// A log of nothing.
-    pub(super) const EMPTY: Log = Log {
-        sum: 0,
-        entries: VecDeque::new(),
-    };
+    pub(super) const EMPTY: Log = Log { sum: 0, entries: VecDeque::new() };
 
     fn newest(&self) -> Timestamp {
-        self.entries
-            .back()
-            .map_or(Timestamp::EPOCH, |entry| entry.time)
+        self.entries.back().map_or(Timestamp::EPOCH, |entry| entry.time)
     }
 
     /// Adds to the entry at `time`, which is no earlier than any other.
@@ -88,10 +83,7 @@ impl Log {
 
 impl RollingWindow {
     pub(crate) fn new(max: Amount, window: Span) -> RollingWindow {
-        RollingWindow {
-            max: max.as_micros(),
-            window,
-        }
+        RollingWindow { max: max.as_micros(), window }
     }
 
     /// The instant from which the log is counted.
@@ -104,18 +96,12 @@ impl RollingWindow {
         let window = self.window;
         let expired = move |entry: &Entry| entry.time + window <= at;
         let entries = log.entries.iter().copied().skip_while(expired);
-        entries.map(move |entry| Entry {
-            time: entry.time.min(at),
-            ..entry
-        })
+        entries.map(move |entry| Entry { time: entry.time.min(at), ..entry })
     }
 
     /// How much counts at `at`.
     fn used(&self, log: &Log, at: Timestamp) -> u64 {
-        let expired = log
-            .entries
-            .iter()
-            .take_while(|entry| entry.time + self.window <= at);
+        let expired = log.entries.iter().take_while(|entry| entry.time + self.window <= at);
         log.sum - expired.map(|entry| entry.amount).sum::<u64>()
     }
 
@@ -152,11 +138,7 @@ impl Step for RollingWindow {
 
     fn reset_after(&self, log: &Log, now: Timestamp) -> Span {
         let newest = log.newest().min(self.at(log, now));
-        if log.entries.is_empty() {
-            Span::ZERO
-        } else {
-            (newest + self.window).since(now)
-        }
+        if log.entries.is_empty() { Span::ZERO } else { (newest + self.window).since(now) }
     }
 
     fn charge(&self, log: &mut Log, now: Timestamp, cost: u64) {
@@ -189,10 +171,7 @@ impl Step for RollingWindow {
         // The newest entry no later than the taking: a late reading was written under a slightly
         // later time, and then an older entry stands in for it, which frees no more than was taken.
         let place = log.entries.partition_point(|entry| entry.time <= taken_at);
-        let Some(entry) = place
-            .checked_sub(1)
-            .and_then(|place| log.entries.get_mut(place))
-        else {
+        let Some(entry) = place.checked_sub(1).and_then(|place| log.entries.get_mut(place)) else {
             return;
         };
         let amount = cost.min(entry.amount);

@@ -15,7 +15,7 @@ pub(crate) struct SlidingWindow {
 }
 
 /// What a key used in the window that began at `start` and in the one before it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SlidingState {
     start: Timestamp,
     previous: u64,
@@ -40,10 +40,7 @@ impl Words for SlidingState {
 
 impl SlidingWindow {
     pub(crate) fn new(max: Amount, window: Span) -> SlidingWindow {
-        SlidingWindow {
-            max: max.as_micros(),
-            window,
-        }
+        SlidingWindow { max: max.as_micros(), window }
     }
 
     /// The state in the window that stands at the instant from which it counts, and that instant.
@@ -54,16 +51,9 @@ impl SlidingWindow {
         let at = count_from(now, state.start, self.window);
         let ended = state.start + self.window;
         let settled = if at < ended {
-            SlidingState {
-                start: state.start.min(at),
-                ..*state
-            }
+            SlidingState { start: state.start.min(at), ..*state }
         } else if at < ended + self.window {
-            SlidingState {
-                start: ended,
-                previous: state.current,
-                current: 0,
-            }
+            SlidingState { start: ended, previous: state.current, current: 0 }
         } else {
             SlidingState::default()
         };
@@ -71,13 +61,7 @@ impl SlidingWindow {
             return (settled, at);
         }
         let start = now.floor_to(self.window);
-        (
-            SlidingState {
-                start,
-                ..SlidingState::default()
-            },
-            now,
-        )
+        (SlidingState { start, ..SlidingState::default() }, now)
     }
 
     /// How much the sliding window holds at `at`.
@@ -107,11 +91,7 @@ impl SlidingWindow {
     fn fits_next_window(&self, start: Timestamp, count: u64, room: u64) -> Timestamp {
         let next = start + self.window;
         let bound = whole_units(room) + MICROS_PER_UNIT;
-        if count < bound {
-            next
-        } else {
-            next + self.fades_below(count, bound)
-        }
+        if count < bound { next } else { next + self.fades_below(count, bound) }
     }
 }
 
@@ -141,10 +121,7 @@ impl Step for SlidingWindow {
                 return Some((settled.start + fades).since(now));
             }
         }
-        Some(
-            self.fits_next_window(settled.start, settled.current, room)
-                .since(now),
-        )
+        Some(self.fits_next_window(settled.start, settled.current, room).since(now))
     }
 
     fn remaining(&self, state: &SlidingState, now: Timestamp) -> u64 {
@@ -155,9 +132,7 @@ impl Step for SlidingWindow {
     fn reset_after(&self, state: &SlidingState, now: Timestamp) -> Span {
         let (settled, at) = self.settled(state, now);
         if settled.current > 0 {
-            return self
-                .fits_next_window(settled.start, settled.current, 0)
-                .since(now);
+            return self.fits_next_window(settled.start, settled.current, 0).since(now);
         }
         if self.weighed(&settled, at) == 0 {
             return Span::ZERO;
@@ -168,10 +143,7 @@ impl Step for SlidingWindow {
     fn charge(&self, state: &mut SlidingState, now: Timestamp, cost: u64) {
         let (settled, at) = self.settled(state, now);
         let room = (2 * self.max).saturating_sub(self.used(&settled, at));
-        *state = SlidingState {
-            current: settled.current + cost.min(room),
-            ..settled
-        };
+        *state = SlidingState { current: settled.current + cost.min(room), ..settled };
     }
 
     /// The previous window's count fades, so it must not take the room of what is charged now.

@@ -10,7 +10,7 @@ pub(crate) struct Spacing {
 }
 
 /// When the last request passed, if there was one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SpacingState {
     last: Option<Timestamp>,
 }
@@ -20,18 +20,11 @@ impl Words for SpacingState {
     const COUNT: usize = 1;
 
     fn read(words: &[u64]) -> SpacingState {
-        SpacingState {
-            last: word(words, 0).checked_sub(1).map(Timestamp::from_nanos),
-        }
+        SpacingState { last: word(words, 0).checked_sub(1).map(Timestamp::from_nanos) }
     }
 
     fn write(self, words: &mut [u64]) {
-        put(
-            words,
-            [self
-                .last
-                .map_or(0, |last| last.as_nanos().saturating_add(1))],
-        );
+        put(words, [self.last.map_or(0, |last| last.as_nanos().saturating_add(1))]);
     }
 }
 
@@ -42,9 +35,7 @@ impl Spacing {
 
     /// When the last request counts as passed: later than the clock only when it was read late.
     fn last(&self, state: &SpacingState, now: Timestamp) -> Option<Timestamp> {
-        state
-            .last
-            .map(|last| last.min(count_from(now, last, self.interval)))
+        state.last.map(|last| last.min(count_from(now, last, self.interval)))
     }
 }
 
@@ -53,11 +44,7 @@ impl Step for Spacing {
     type State = SpacingState;
 
     fn wait(&self, state: &SpacingState, now: Timestamp, cost: u64) -> Option<Span> {
-        Some(if cost == 0 {
-            Span::ZERO
-        } else {
-            self.reset_after(state, now)
-        })
+        Some(if cost == 0 { Span::ZERO } else { self.reset_after(state, now) })
     }
 
     fn remaining(&self, _: &SpacingState, _now: Timestamp) -> u64 {

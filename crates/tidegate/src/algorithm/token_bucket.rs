@@ -6,7 +6,7 @@
 //! come back each nanosecond.
 
 use super::{LATE_AT_MOST, Step, Words, put, word};
-use crate::amount::{Amount, Rate, gcd};
+use crate::amount::{Amount, Divisor, Rate, gcd};
 use crate::time::{Span, Timestamp};
 
 /// A bucket's numbers, in ticks of a nanosecond.
@@ -15,12 +15,12 @@ pub(crate) struct TokenBucket {
     capacity: u64,
     /// Debt of an empty bucket: `capacity * den`.
     empty: u64,
-    num: u64,
-    den: u64,
+    num: Divisor,
+    den: Divisor,
 }
 
 /// What a key owes, and since when.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct BucketState {
     time: Timestamp,
     /// In `1/den` of a millionth.
@@ -31,10 +31,7 @@ impl Words for BucketState {
     const COUNT: usize = 2;
 
     fn read(words: &[u64]) -> BucketState {
-        BucketState {
-            time: Timestamp::from_nanos(word(words, 0)),
-            debt: word(words, 1),
-        }
+        BucketState { time: Timestamp::from_nanos(word(words, 0)), debt: word(words, 1) }
     }
 
     fn write(self, words: &mut [u64]) {
@@ -48,46 +45,37 @@ impl TokenBucket {
         let divisor = u64::try_from(gcd(u128::from(rate.num()), 1_000)).unwrap_or(1);
         let (num, den) = (rate.num() / divisor, rate.den() * (1_000 / divisor));
         let capacity = capacity.as_micros();
-        TokenBucket {
-            capacity,
-            empty: capacity * den,
-            num,
-            den,
-        }
+        let (num, den) = (Divisor::new(num), Divisor::new(den));
+        TokenBucket { capacity, empty: capacity * den.get(), num, den }
     }
 
     /// The denominator in which debt is counted.
     pub(super) fn scale(&self) -> u64 {
-        self.den
+        self.den.get()
     }
 
     /// Converts a debt that was counted in another denominator, rounded up.
     pub(super) fn convert(&self, state: &mut BucketState, scale: u64) {
-        let debt = u128::from(state.debt) * u128::from(self.den);
+        let debt = u128::from(state.debt) * u128::from(self.den.get());
         let debt = debt.div_ceil(u128::from(scale.max(1)));
         state.debt = u64::try_from(debt).unwrap_or(u64::MAX).min(2 * self.empty);
     }
 
     /// The state at `now`, or a little later when the clock was read late.
+    #[inline]
     fn settled(&self, state: &BucketState, now: Timestamp) -> BucketState {
+        if now >= state.time {
+            let refill = self.refill(now.since(state.time));
+            return BucketState { time: now, debt: state.debt.saturating_sub(refill) };
+        }
         let lag = state.time.since(now);
-        if lag <= LATE_AT_MOST && self.refill(lag) <= self.empty {
-            let time = now.max(state.time);
-            let refill = self.refill(time.since(state.time));
-            return BucketState {
-                time,
-                debt: state.debt.saturating_sub(refill),
-            };
-        }
-        BucketState {
-            time: now,
-            debt: state.debt,
-        }
+        let late = lag <= LATE_AT_MOST && self.refill(lag) <= self.empty;
+        if late { *state } else { BucketState { time: now, debt: state.debt } }
     }
 
     /// The time after `now` until a settled state owes no more than `debt`.
     fn until_owes(&self, settled: &BucketState, now: Timestamp, debt: u64) -> Span {
-        match settled.debt.saturating_sub(debt).div_ceil(self.num) {
+        match self.num.ceil(settled.debt.saturating_sub(debt)) {
             0 => Span::ZERO,
             nanos => (settled.time + Span::from_nanos(nanos)).since(now),
         }
@@ -95,7 +83,7 @@ impl TokenBucket {
 
     /// How much comes back in `elapsed`; saturates far above any debt.
     fn refill(&self, elapsed: Span) -> u64 {
-        elapsed.as_nanos().saturating_mul(self.num)
+        elapsed.as_nanos().saturating_mul(self.num.get())
     }
 }
 
@@ -103,12 +91,12 @@ impl Step for TokenBucket {
     type State = BucketState;
 
     fn wait(&self, state: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
-        let room = self.capacity.checked_sub(cost)? * self.den;
+        let room = self.capacity.checked_sub(cost)? * self.den.get();
         Some(self.until_owes(&self.settled(state, now), now, room))
     }
 
     fn remaining(&self, state: &BucketState, now: Timestamp) -> u64 {
-        self.empty.saturating_sub(self.settled(state, now).debt) / self.den
+        self.den.floor(self.empty.saturating_sub(self.settled(state, now).debt))
     }
 
     fn reset_after(&self, state: &BucketState, now: Timestamp) -> Span {
@@ -117,15 +105,13 @@ impl Step for TokenBucket {
 
     fn charge(&self, state: &mut BucketState, now: Timestamp, cost: u64) {
         let BucketState { time, debt } = self.settled(state, now);
-        let debt = debt
-            .saturating_add(cost.saturating_mul(self.den))
-            .min(2 * self.empty);
+        let debt = debt.saturating_add(cost.saturating_mul(self.den.get())).min(2 * self.empty);
         *state = BucketState { time, debt };
     }
 
     fn refund(&self, state: &mut BucketState, now: Timestamp, cost: u64, _taken_at: Timestamp) {
         let BucketState { time, debt } = self.settled(state, now);
-        *state = match debt.saturating_sub(cost.saturating_mul(self.den)) {
+        *state = match debt.saturating_sub(cost.saturating_mul(self.den.get())) {
             // Full means the same as absent, so it keeps no time that a late clock could meet.
             0 => BucketState::default(),
             debt => BucketState { time, debt },
@@ -153,15 +139,9 @@ mod tests {
         for _ in 0..1_000_000 {
             assert_eq!(bucket.wait(&state, now, 1_000_000), Some(Span::ZERO));
             bucket.charge(&mut state, now, 1_000_000);
-            assert_eq!(
-                bucket.wait(&state, now, 1_000_000),
-                Some(Span::from_secs(3))
-            );
+            assert_eq!(bucket.wait(&state, now, 1_000_000), Some(Span::from_secs(3)));
             let early = now + Span::from_nanos(2_999_999_999);
-            assert_eq!(
-                bucket.wait(&state, early, 1_000_000),
-                Some(Span::from_nanos(1))
-            );
+            assert_eq!(bucket.wait(&state, early, 1_000_000), Some(Span::from_nanos(1)));
             now = now + Span::from_secs(3);
         }
     }

@@ -23,10 +23,7 @@ impl Decimal {
             Some(b'+') => (false, &text[1..]),
             _ => (false, text),
         };
-        if matches!(
-            text.to_ascii_lowercase().as_str(),
-            "nan" | "inf" | "infinity"
-        ) {
+        if matches!(text.to_ascii_lowercase().as_str(), "nan" | "inf" | "infinity") {
             return Err(AmountError::NotFinite);
         }
         let (mantissa, exponent) = match text.find(['e', 'E']) {
@@ -37,12 +34,7 @@ impl Decimal {
         if whole.is_empty() && fraction.is_empty() {
             return Err(AmountError::NotDecimal);
         }
-        let mut decimal = Decimal {
-            negative,
-            digits: 0,
-            exponent,
-            tail: false,
-        };
+        let mut decimal = Decimal { negative, digits: 0, exponent, tail: false };
         decimal.push(whole, false)?;
         decimal.push(fraction, true)?;
         Ok(decimal)

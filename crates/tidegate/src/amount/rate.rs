@@ -61,9 +61,7 @@ impl Rate {
         while d != 0 {
             let step = n / d;
             let room = |max: u128, before: u128, last: u128| {
-                max.saturating_sub(before)
-                    .checked_div(last)
-                    .unwrap_or(u128::MAX)
+                max.saturating_sub(before).checked_div(last).unwrap_or(u128::MAX)
             };
             let fits = room(max_num, before.0, last.0).min(room(max_den, before.1, last.1));
             let taken = step.min(fits);
@@ -120,11 +118,7 @@ impl fmt::Display for Rate {
             }
         }
         let nanos = u128::from(self.den) * 1_000_000_000 / u128::from(self.num);
-        write!(
-            f,
-            "1 per {}",
-            Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-        )
+        write!(f, "1 per {}", Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 }
 
@@ -134,11 +128,7 @@ fn nearer(target: (u128, u128), a: (u128, u128), b: (u128, u128)) -> Option<Rate
     let distance = |x: (u128, u128)| (target.0 * x.1).abs_diff(target.1 * x.0);
     let valid = |x: (u128, u128)| x.0 > 0 && x.1 > 0;
     let a_is_nearer = distance(a).saturating_mul(b.1) <= distance(b).saturating_mul(a.1);
-    let (num, den) = if valid(a) && (!valid(b) || a_is_nearer) {
-        a
-    } else {
-        b
-    };
+    let (num, den) = if valid(a) && (!valid(b) || a_is_nearer) { a } else { b };
     Rate::from_fraction(num, den)
 }
 

@@ -3,10 +3,11 @@
 //! Two passes: first every part is asked, with nothing changed; then, when it is known what is taken,
 //! each is charged and the decision written.
 
-use crate::algorithm::Logs;
+use crate::algorithm::{Answer, Logs};
 use crate::amount::{Amount, Cost};
-use crate::check::{Check, Mode};
+use crate::check::Check;
 use crate::decision::{Decision, Outcome};
+use crate::mode::Mode;
 use crate::policy::{Part, Policy};
 use crate::time::{Span, Timestamp};
 
@@ -40,24 +41,33 @@ pub(super) struct Taken {
 impl Account<'_> {
     /// Decides a check that is a call of its own.
     pub(super) fn take(&mut self, check: &Check<'_>) -> Taken {
-        // Sized by the policy, since most have one part and clearing room for all would cost more
-        // than deciding.
-        match self.policy.parts().len() {
-            1 => self.take_with::<1>(check),
-            2 => self.take_with::<2>(check),
-            _ => self.take_with::<MAX_PARTS>(check),
+        // Most policies have one part; then there is nothing to agree on, and the state is read once.
+        // For the others the room for waits is sized by the policy: clearing the most there can be
+        // would cost more than deciding.
+        match self.policy.parts() {
+            [part] if self.no_room.is_none() => self.take_alone(part, check),
+            [_, _] => self.take_together::<2>(check),
+            _ => self.take_together::<MAX_PARTS>(check),
         }
     }
 
-    fn take_with<const N: usize>(&mut self, check: &Check<'_>) -> Taken {
+    #[inline]
+    fn take_alone(&mut self, part: &Part, check: &Check<'_>) -> Taken {
+        let states = &mut self.states[part.range()];
+        let cost = check.cost.as_micros();
+        let answer = part.rule.decide(states, self.logs, self.now, cost, check.mode);
+        Taken {
+            decision: self.decided(part, &answer),
+            full_at: answer.charged.then(|| self.now + answer.reset_after),
+        }
+    }
+
+    fn take_together<const N: usize>(&mut self, check: &Check<'_>) -> Taken {
         let mut waits = [Some(Span::ZERO); N];
         let waits = &mut waits[..self.policy.parts().len()];
         let passes = self.ask(check, waits);
         let charged = self.settle(check, passes);
-        Taken {
-            decision: self.decision(waits),
-            full_at: charged.then(|| self.full_at()),
-        }
+        Taken { decision: self.decision(waits), full_at: charged.then(|| self.full_at()) }
     }
 
     /// Writes each part's wait for the check's cost, on top of what is pending, and says whether the
@@ -84,8 +94,7 @@ impl Account<'_> {
             return None;
         }
         let cost = cost.saturating_add(self.pending);
-        part.rule
-            .wait(&self.states[part.range()], self.logs, self.now, cost)
+        part.rule.wait(&self.states[part.range()], self.logs, self.now, cost)
     }
 
     /// Does to the states what the check does, given whether its call passes, and says whether they
@@ -106,16 +115,14 @@ impl Account<'_> {
     fn charge(&mut self, cost: Cost) {
         for part in self.policy.parts() {
             let states = &mut self.states[part.range()];
-            part.rule
-                .charge(states, self.logs, self.now, cost.as_micros());
+            part.rule.charge(states, self.logs, self.now, cost.as_micros());
         }
     }
 
     /// Stamps states anew that the clock stepped back behind.
     fn restamp(&mut self) {
         for part in self.policy.parts() {
-            part.rule
-                .restamp(&mut self.states[part.range()], self.logs, self.now);
+            part.rule.restamp(&mut self.states[part.range()], self.logs, self.now);
         }
     }
 
@@ -123,8 +130,7 @@ impl Account<'_> {
     pub(super) fn refund(&mut self, cost: Cost, taken_at: Timestamp) {
         for part in self.policy.parts() {
             let states = &mut self.states[part.range()];
-            part.rule
-                .refund(states, self.logs, self.now, cost.as_micros(), taken_at);
+            part.rule.refund(states, self.logs, self.now, cost.as_micros(), taken_at);
         }
     }
 
@@ -148,39 +154,37 @@ impl Account<'_> {
         }
     }
 
-    /// One part's decision.
+    /// One part's decision, given its wait.
     fn answer(&self, part: &Part, wait: Wait) -> Decision {
         let states = &self.states[part.range()];
-        let outcome = match wait {
+        let remaining = part.rule.remaining(states, self.logs, self.now);
+        let reset_after = part.rule.reset_after(states, self.logs, self.now);
+        self.decided(part, &Answer { wait, charged: false, remaining, reset_after })
+    }
+
+    /// What a part's answer says of its limit.
+    #[inline]
+    fn decided(&self, part: &Part, answer: &Answer) -> Decision {
+        let outcome = match answer.wait {
             None => Outcome::Exceeds,
             Some(Span::ZERO) => Outcome::Allow,
             Some(_) => Outcome::Deny,
         };
-        let remaining = part.rule.remaining(states, self.logs, self.now);
         Decision {
             outcome,
             limit_index: part.limit,
-            limit: self.policy.limits()[part.limit].algorithm().max(),
-            remaining: Amount::from_micros(remaining),
-            retry_after: wait.filter(|_| outcome == Outcome::Deny),
-            reset_after: part.rule.reset_after(states, self.logs, self.now),
+            limit: part.max,
+            remaining: Amount::from_micros(answer.remaining),
+            retry_after: answer.wait.filter(|_| outcome == Outcome::Deny),
+            reset_after: answer.reset_after,
         }
     }
 
     /// When every state is back to full.
     pub(super) fn full_at(&self) -> Timestamp {
-        let reset_after = |part: &Part| {
-            part.rule
-                .reset_after(&self.states[part.range()], self.logs, self.now)
-        };
-        self.now
-            + self
-                .policy
-                .parts()
-                .iter()
-                .map(reset_after)
-                .max()
-                .unwrap_or(Span::ZERO)
+        let reset_after =
+            |part: &Part| part.rule.reset_after(&self.states[part.range()], self.logs, self.now);
+        self.now + self.policy.parts().iter().map(reset_after).max().unwrap_or(Span::ZERO)
     }
 
     /// Forgets the logs that the states name, when the states are not kept.

@@ -7,8 +7,9 @@ use parking_lot::MutexGuard;
 use super::account::{Account, MAX_PARTS, Wait};
 use super::shard::Shard;
 use super::table::{Home, States, Table};
-use crate::check::{Check, Mode};
+use crate::check::Check;
 use crate::decision::Decision;
+use crate::mode::Mode;
 use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
 
@@ -29,20 +30,8 @@ struct Held<'a> {
 impl Held<'_> {
     fn account<'a>(&'a mut self, shard: &'a mut Shard, now: Timestamp) -> Account<'a> {
         let no_room = self.home.and_then(Home::no_room);
-        let Held {
-            policy,
-            states,
-            pending,
-            ..
-        } = self;
-        Account {
-            policy,
-            states,
-            logs: shard.logs_mut(),
-            now,
-            pending: *pending,
-            no_room,
-        }
+        let Held { policy, states, pending, .. } = self;
+        Account { policy, states, logs: shard.logs_mut(), now, pending: *pending, no_room }
     }
 }
 
@@ -58,9 +47,8 @@ impl Table {
         for ((check, &place), waits) in checks.iter().zip(&places).zip(&mut waits) {
             let held = &mut held[place];
             let shard = shards.get_mut(held.shard);
-            let passes = held
-                .account(shard, now)
-                .ask(check, &mut waits[..check.policy.parts().len()]);
+            let passes =
+                held.account(shard, now).ask(check, &mut waits[..check.policy.parts().len()]);
             allowed &= passes || check.mode != Mode::Take;
             if check.mode != Mode::Peek {
                 held.pending = held.pending.saturating_add(check.cost.as_micros());
@@ -81,8 +69,7 @@ impl Table {
             decision
         });
         let decisions = decisions.collect();
-        held.into_iter()
-            .for_each(|held| self.put(&mut shards, held, now));
+        held.into_iter().for_each(|held| self.put(&mut shards, held, now));
         decisions
     }
 
@@ -121,34 +108,15 @@ impl Table {
     ) -> Held<'a> {
         let policy = check.policy;
         let (states, home) = match shard.locate(policy, hash) {
-            Some(place) => (
-                States::from(&shard.states_mut(place).0[..policy.words()]),
-                None,
-            ),
+            Some(place) => (States::from(&shard.states_mut(place).0[..policy.words()]), None),
             None => (self.seeded(shard, policy, hash, now), Some(Home::None)),
         };
-        Held {
-            policy,
-            hash,
-            shard: self.shard_of(hash),
-            states,
-            home,
-            pending: 0,
-            full_at: None,
-        }
+        Held { policy, hash, shard: self.shard_of(hash), states, home, pending: 0, full_at: None }
     }
 
     /// Puts a key's states back where they belong.
     fn put(&self, shards: &mut Locked<'_>, held: Held<'_>, now: Timestamp) {
-        let Held {
-            policy,
-            hash,
-            shard,
-            states,
-            home,
-            full_at,
-            ..
-        } = held;
+        let Held { policy, hash, shard, states, home, full_at, .. } = held;
         let shard = shards.get_mut(shard);
         if let Some(home) = home {
             self.put_new(shard, policy, hash, states, home, full_at, now);

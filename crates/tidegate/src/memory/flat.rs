@@ -54,12 +54,7 @@ impl Life {
 impl Flat {
     /// A table of entries with room for this many words of states.
     pub(super) fn for_states(words: usize) -> Flat {
-        Flat {
-            words: Box::default(),
-            len: 0,
-            places: 0,
-            shift: Flat::shift_for(words),
-        }
+        Flat { words: Box::default(), len: 0, places: 0, shift: Flat::shift_for(words) }
     }
 
     /// The size of the entries that hold this many words of states, as a power of two.
@@ -134,9 +129,7 @@ impl Flat {
         self.words[at + 1] = life.0;
         let own = self.states_mut(at);
         own.fill(0);
-        own.iter_mut()
-            .zip(states)
-            .for_each(|(own, word)| *own = *word);
+        own.iter_mut().zip(states).for_each(|(own, word)| *own = *word);
         self.len += 1;
     }
 
@@ -144,11 +137,7 @@ impl Flat {
     pub(super) fn remove(&mut self, at: At) {
         let size = self.size();
         let mut end = at + size;
-        while self
-            .words
-            .get(end)
-            .is_some_and(|&hash| hash != 0 && self.home(hash) < end)
-        {
+        while self.words.get(end).is_some_and(|&hash| hash != 0 && self.home(hash) < end) {
             end += size;
         }
         self.words.copy_within(at + size..end, at);
@@ -165,9 +154,8 @@ impl Flat {
     /// Removes every entry that `keep` does not keep. When they are many, the rest moves into a new
     /// piece of memory.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Life, &[u64]) -> bool) {
-        let (kept, dropped): (Vec<At>, Vec<At>) = self
-            .entries()
-            .partition(|&at| keep(self.life(at), self.states(at)));
+        let (kept, dropped): (Vec<At>, Vec<At>) =
+            self.entries().partition(|&at| keep(self.life(at), self.states(at)));
         if kept.is_empty() {
             (self.words, self.len, self.places) = (Box::default(), 0, 0);
         } else if dropped.len() > kept.len() / 4 {
@@ -235,10 +223,7 @@ fn order(hash: u64) -> u64 {
 }
 
 /// Which of so many places a hash points to; a later hash in order never points before an earlier.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "the product's high half is below places"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "the product's high half is below places")]
 fn point(hash: u64, places: usize) -> usize {
     ((order(hash) * places as u64) >> 32) as usize
 }
@@ -259,11 +244,7 @@ mod tests {
     fn hash() -> impl Strategy<Value = u64> {
         (
             1_u64..40,
-            prop_oneof![
-                0_u64..4,
-                0xffff_fff0_u64..0xffff_ffff,
-                any::<u32>().prop_map(u64::from)
-            ],
+            prop_oneof![0_u64..4, 0xffff_fff0_u64..0xffff_ffff, any::<u32>().prop_map(u64::from)],
         )
             .prop_map(|(high, low)| high << 32 | low)
     }

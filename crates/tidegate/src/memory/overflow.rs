@@ -45,14 +45,8 @@ struct States {
 
 impl SharedStates {
     pub(super) fn new(max_keys: usize) -> SharedStates {
-        let count = (max_keys / 16)
-            .clamp(STATES_MIN, STATES_MAX)
-            .next_power_of_two();
-        SharedStates {
-            by_part: Mutex::default(),
-            count,
-            full_at: AtomicU64::new(0),
-        }
+        let count = (max_keys / 16).clamp(STATES_MIN, STATES_MAX).next_power_of_two();
+        SharedStates { by_part: Mutex::default(), count, full_at: AtomicU64::new(0) }
     }
 
     /// Writes into `states`, which are all zeros, what a new key may have used while the store was
@@ -96,15 +90,10 @@ impl SharedStates {
         now: Timestamp,
     ) -> Option<&'a [u64]> {
         let size = part.rule.words();
-        let states = self
-            .places(hash)
-            .map(|place| &shared.words[place * size..][..size]);
+        let states = self.places(hash).map(|place| &shared.words[place * size..][..size]);
         states.min_by_key(|state| {
             let remaining = part.rule.remaining(state, &shared.logs, now);
-            (
-                Reverse(remaining),
-                part.rule.reset_after(state, &shared.logs, now),
-            )
+            (Reverse(remaining), part.rule.reset_after(state, &shared.logs, now))
         })
     }
 
@@ -113,23 +102,16 @@ impl SharedStates {
         let mut by_part = self.by_part.lock();
         for part in policy.parts() {
             let size = part.rule.words();
-            let shared = by_part
-                .entry((policy.space(), part.slot))
-                .or_insert_with(|| States {
-                    words: vec![0; self.count * size].into_boxed_slice(),
-                    logs: Logs::default(),
-                });
+            let shared = by_part.entry((policy.space(), part.slot)).or_insert_with(|| States {
+                words: vec![0; self.count * size].into_boxed_slice(),
+                logs: Logs::default(),
+            });
             let mut charged = None;
-            for place in self
-                .places(hash)
-                .filter(|place| charged.replace(*place) != Some(*place))
-            {
+            for place in self.places(hash).filter(|place| charged.replace(*place) != Some(*place)) {
                 let state = &mut shared.words[place * size..][..size];
-                part.rule
-                    .charge_shared(state, &mut shared.logs, now, cost.as_micros());
+                part.rule.charge_shared(state, &mut shared.logs, now, cost.as_micros());
                 let full_at = now + part.rule.reset_after(state, &shared.logs, now);
-                self.full_at
-                    .fetch_max(full_at.as_nanos(), Ordering::Release);
+                self.full_at.fetch_max(full_at.as_nanos(), Ordering::Release);
             }
         }
     }

@@ -12,10 +12,7 @@ pub(super) struct Shard {
     /// Keys with two words of states: one bucket, one fixed window, or one log.
     small: Flat,
     /// Keys with more, by size.
-    #[allow(
-        clippy::box_collection,
-        reason = "a vector's own three words would cross the line"
-    )]
+    #[allow(clippy::box_collection, reason = "a vector's own three words would cross the line")]
     larger: Option<Box<Vec<Flat>>>,
     logs: Logs,
     /// No entry is back to full before this.
@@ -32,12 +29,7 @@ pub(super) struct Place {
 impl Shard {
     pub(super) fn empty() -> Shard {
         let (small, logs) = (Flat::for_states(2), Logs::default());
-        Shard {
-            small,
-            larger: None,
-            logs,
-            earliest: Timestamp::from_nanos(u64::MAX),
-        }
+        Shard { small, larger: None, logs, earliest: Timestamp::from_nanos(u64::MAX) }
     }
 
     /// Where this key's entry is, its states in the order of the policy.
@@ -57,11 +49,7 @@ impl Shard {
     pub(super) fn states_mut(&mut self, place: Place) -> (&mut [u64], &mut Logs) {
         let flat = match place.table.checked_sub(1) {
             None => &mut self.small,
-            Some(table) => match self
-                .larger
-                .as_mut()
-                .and_then(|larger| larger.get_mut(table))
-            {
+            Some(table) => match self.larger.as_mut().and_then(|larger| larger.get_mut(table)) {
                 Some(flat) => flat,
                 None => unreachable!("a place is in a table that is there"),
             },
@@ -91,9 +79,7 @@ impl Shard {
         full_at: Timestamp,
         now: Timestamp,
     ) -> usize {
-        let table = self
-            .table_for(policy)
-            .unwrap_or_else(|| self.add_table(policy));
+        let table = self.table_for(policy).unwrap_or_else(|| self.add_table(policy));
         let mut dropped = 0;
         if self.flat(table).is_full() {
             dropped = self.drop_full(table, now);
@@ -124,9 +110,7 @@ impl Shard {
         if self.earliest > now {
             return 0;
         }
-        let dropped = (0..self.table_count())
-            .map(|table| self.drop_full(table, now))
-            .sum();
+        let dropped = (0..self.table_count()).map(|table| self.drop_full(table, now)).sum();
         let lives = (0..self.table_count()).flat_map(|table| {
             let flat = self.flat(table);
             flat.entries().map(|at| flat.life(at).full_at())
@@ -175,12 +159,8 @@ impl Shard {
     /// not have before start full.
     #[cold]
     fn relocate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
-        let found = (0..self.table_count()).find_map(|table| {
-            Some(Place {
-                table,
-                at: self.flat(table).find(hash)?,
-            })
-        })?;
+        let found = (0..self.table_count())
+            .find_map(|table| Some(Place { table, at: self.flat(table).find(hash)? }))?;
         let life = self.flat(found.table).life(found.at);
         let mut old = self.flat(found.table).states(found.at).to_vec();
         let mut new = vec![0; policy.words()];
@@ -201,10 +181,7 @@ impl Shard {
         self.flat_mut(found.table).remove(found.at);
         self.insert(policy, hash, &new, life.full_at(), Timestamp::EPOCH);
         let table = self.table_for(policy)?;
-        Some(Place {
-            table,
-            at: self.flat(table).find(hash)?,
-        })
+        Some(Place { table, at: self.flat(table).find(hash)? })
     }
 
     /// Which table holds keys of this policy's size, if there is one yet.
@@ -213,11 +190,7 @@ impl Shard {
         if shift == self.small.shift() {
             return Some(0);
         }
-        let place = self
-            .larger
-            .as_ref()?
-            .iter()
-            .position(|flat| flat.shift() == shift)?;
+        let place = self.larger.as_ref()?.iter().position(|flat| flat.shift() == shift)?;
         Some(place + 1)
     }
 

@@ -11,8 +11,9 @@ use super::account::{Account, Taken};
 use super::overflow::SharedStates;
 use super::shard::Shard;
 use super::{MemoryConfig, Overflow};
-use crate::check::{Check, Mode};
+use crate::check::Check;
 use crate::decision::Decision;
+use crate::mode::Mode;
 use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
 
@@ -34,10 +35,7 @@ const CLOCK_STEP: Span = Span::from_secs(1);
 #[repr(align(64))]
 struct Line(Mutex<Shard>);
 
-const _: () = assert!(
-    size_of::<Line>() == 64,
-    "a shard and its lock fill one line"
-);
+const _: () = assert!(size_of::<Line>() == 64, "a shard and its lock fill one line");
 
 /// The states of a key that has no entry.
 pub(super) type States = SmallVec<[u64; 4]>;
@@ -94,9 +92,7 @@ impl Table {
         // dependency; two hashes of it make a 128-bit key.
         let random = || RandomState::new().hash_one(max_keys);
         Table {
-            shards: (0..shards)
-                .map(|_| Line(Mutex::new(Shard::empty())))
-                .collect(),
+            shards: (0..shards).map(|_| Line(Mutex::new(Shard::empty()))).collect(),
             secret: (random(), random()),
             max_keys,
             overflow: config.overflow,
@@ -148,14 +144,7 @@ impl Table {
             return self.take_new(&mut shard, check, hash, now);
         };
         let (states, logs) = shard.states_mut(place);
-        let mut account = Account {
-            policy,
-            states,
-            logs,
-            now,
-            pending: 0,
-            no_room: None,
-        };
+        let mut account = Account { policy, states, logs, now, pending: 0, no_room: None };
         let Taken { decision, full_at } = account.take(check);
         if let Some(full_at) = full_at {
             shard.set_full_at(place, policy, full_at);
@@ -176,14 +165,7 @@ impl Table {
         let mut states = self.seeded(shard, policy, hash, now);
         let home = self.find_home(shard, check, now);
         let (logs, no_room) = (shard.logs_mut(), home.no_room());
-        let mut account = Account {
-            policy,
-            states: &mut states,
-            logs,
-            now,
-            pending: 0,
-            no_room,
-        };
+        let mut account = Account { policy, states: &mut states, logs, now, pending: 0, no_room };
         let Taken { decision, full_at } = account.take(check);
         self.settle_shared(check, hash, home, full_at.is_some(), now);
         self.put_new(shard, policy, hash, states, home, full_at, now);
@@ -199,8 +181,7 @@ impl Table {
         now: Timestamp,
     ) -> States {
         let mut states: States = smallvec![0; policy.words()];
-        self.shared
-            .seed(policy, hash, &mut states, shard.logs_mut(), now);
+        self.shared.seed(policy, hash, &mut states, shard.logs_mut(), now);
         states
     }
 
@@ -216,9 +197,9 @@ impl Table {
         match self.overflow {
             Overflow::Shared => Home::Shared,
             Overflow::Allow => Home::Nowhere { deny: None },
-            Overflow::Deny => Home::Nowhere {
-                deny: Some(shard.room_after(now).unwrap_or(NO_ROOM_WAIT)),
-            },
+            Overflow::Deny => {
+                Home::Nowhere { deny: Some(shard.room_after(now).unwrap_or(NO_ROOM_WAIT)) }
+            }
         }
     }
 
@@ -240,15 +221,7 @@ impl Table {
             return;
         }
         let (states, logs) = (&mut states, shard.logs_mut());
-        Account {
-            policy,
-            states,
-            logs,
-            now,
-            pending: 0,
-            no_room: None,
-        }
-        .discard();
+        Account { policy, states, logs, now, pending: 0, no_room: None }.discard();
         if home == Home::Reserved {
             self.live.fetch_sub(1, Ordering::Relaxed);
         }
@@ -278,14 +251,7 @@ impl Table {
             return;
         };
         let (states, logs) = shard.states_mut(place);
-        let mut account = Account {
-            policy,
-            states,
-            logs,
-            now,
-            pending: 0,
-            no_room: None,
-        };
+        let mut account = Account { policy, states, logs, now, pending: 0, no_room: None };
         account.refund(check.cost, taken_at);
         let full_at = account.full_at();
         shard.set_full_at(place, policy, full_at);
@@ -305,9 +271,7 @@ impl Table {
         let before = Timestamp::from_nanos(self.swept_at.swap(now.as_nanos(), Ordering::Relaxed));
         let back = before.since(now);
         if back > CLOCK_STEP {
-            self.shards
-                .iter()
-                .for_each(|shard| shard.0.lock().step_back(back));
+            self.shards.iter().for_each(|shard| shard.0.lock().step_back(back));
         }
     }
 
@@ -331,9 +295,7 @@ impl Table {
 
     fn reserve_free(&self) -> bool {
         let below = |live: usize| (live < self.max_keys).then_some(live + 1);
-        self.live
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, below)
-            .is_ok()
+        self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below).is_ok()
     }
 
     /// Sweeps a shard and reserves one of the places that became free.

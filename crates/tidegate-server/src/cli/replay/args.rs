@@ -37,12 +37,7 @@ pub struct ReplayArgs {
     /// Combined and common logs have ip, ident, user, time, request, method, target (the path with
     /// its query), path, query, protocol, status, bytes, referer and agent. JSON lines have their
     /// own, nested ones joined by dots; CSV has those of its header.
-    #[arg(
-        long,
-        value_name = "FIELD[,FIELD..]",
-        default_value = "ip",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "FIELD[,FIELD..]", default_value = "ip", value_delimiter = ',')]
     pub key: Vec<String>,
 
     /// The field that holds what a request costs, such as bytes; without it each costs 1.
@@ -72,11 +67,7 @@ pub struct ReplayArgs {
 impl ReplayArgs {
     /// Where to read the policies from.
     pub(super) fn inputs(&self, environment: Environment) -> Inputs<'_> {
-        Inputs {
-            file: self.config.clone(),
-            environment,
-            ..Inputs::default()
-        }
+        Inputs { file: self.config.clone(), environment, ..Inputs::default() }
     }
 }
 

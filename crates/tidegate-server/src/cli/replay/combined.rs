@@ -41,9 +41,7 @@ pub(super) const FIELDS: [(&str, Field); 14] = [
 
 /// The field of this name.
 pub(super) fn field(name: &str) -> Option<Field> {
-    FIELDS
-        .iter()
-        .find_map(|(known, field)| (*known == name).then_some(*field))
+    FIELDS.iter().find_map(|(known, field)| (*known == name).then_some(*field))
 }
 
 /// Fills the slots with these fields of the line.
@@ -225,16 +223,9 @@ mod tests {
             ("GET /a b HTTP/1.1", "GET", "/a b", "HTTP/1.1"),
         ] {
             let line = format!("1.2.3.4 - - [x] \"{request}\" 400 0");
-            for (name, expected) in [
-                ("method", method),
-                ("target", target),
-                ("protocol", protocol),
-            ] {
-                assert_eq!(
-                    value(&line, name).as_deref(),
-                    Some(expected),
-                    "{request:?} {name}"
-                );
+            for (name, expected) in [("method", method), ("target", target), ("protocol", protocol)]
+            {
+                assert_eq!(value(&line, name).as_deref(), Some(expected), "{request:?} {name}");
             }
         }
     }
@@ -246,27 +237,12 @@ mod tests {
             ("1.2.3.4 -", "no space after the ident"),
             ("1.2.3.4 - - 17/May/2015", "no [time]"),
             ("1.2.3.4 - - [17/May/2015 \"GET /\"", "no ] after the time"),
-            (
-                "1.2.3.4 - - [17/May/2015] GET / 200 5",
-                "no \"request\" in quotes",
-            ),
+            ("1.2.3.4 - - [17/May/2015] GET / 200 5", "no \"request\" in quotes"),
             ("1.2.3.4 - - [x] \"GET / 200 5", "no \"request\" in quotes"),
-            (
-                "1.2.3.4 - - [x] \"GET /\\\" 200 5",
-                "no \"request\" in quotes",
-            ),
-            (
-                "1.2.3.4 - - [x] \"GET /\"",
-                "no status and bytes after the request",
-            ),
-            (
-                "1.2.3.4 - - [x] \"GET /\" ok 5",
-                "no status and bytes after the request",
-            ),
-            (
-                " - - [x] \"GET /\" 200 5",
-                "no status and bytes after the request",
-            ),
+            ("1.2.3.4 - - [x] \"GET /\\\" 200 5", "no \"request\" in quotes"),
+            ("1.2.3.4 - - [x] \"GET /\"", "no status and bytes after the request"),
+            ("1.2.3.4 - - [x] \"GET /\" ok 5", "no status and bytes after the request"),
+            (" - - [x] \"GET /\" 200 5", "no status and bytes after the request"),
         ] {
             let fault = Line::parse(line.as_bytes()).expect_err(line);
             assert_eq!(fault, Fault::NotCombined(reason), "{line}");

@@ -26,11 +26,7 @@ impl Header {
             names.push(String::from_utf8_lossy(value).trim().to_owned());
         })
         .ok()?;
-        (names.len() > 1).then(|| Header {
-            delimiter,
-            line: line.to_vec(),
-            names,
-        })
+        (names.len() > 1).then(|| Header { delimiter, line: line.to_vec(), names })
     }
 
     /// The names of the fields.

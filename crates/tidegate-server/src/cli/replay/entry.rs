@@ -14,13 +14,8 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub(super) fn new(time: &str, key: &[String], cost: Option<&str>) -> Wanted {
-        let names = std::iter::once(time)
-            .chain(key.iter().map(String::as_str))
-            .chain(cost);
-        Wanted {
-            names: names.map(str::to_owned).collect(),
-            has_cost: cost.is_some(),
-        }
+        let names = std::iter::once(time).chain(key.iter().map(String::as_str)).chain(cost);
+        Wanted { names: names.map(str::to_owned).collect(), has_cost: cost.is_some() }
     }
 
     /// The names, in the order of slots.
@@ -52,16 +47,11 @@ impl Wanted {
             true => parse_cost(self.value(slots, self.names.len() - 1)?).map_err(Fault::Cost)?,
             false => Cost::ONE,
         };
-        Ok(Entry {
-            time: time.as_nanos(),
-            cost: cost.as_micros(),
-        })
+        Ok(Entry { time: time.as_nanos(), cost: cost.as_micros() })
     }
 
     fn value<'a>(&self, slots: &'a Slots, slot: usize) -> Result<&'a [u8], Fault> {
-        slots.value(slot).ok_or_else(|| Fault::Missing {
-            field: self.names[slot].clone(),
-        })
+        slots.value(slot).ok_or_else(|| Fault::Missing { field: self.names[slot].clone() })
     }
 }
 
@@ -111,10 +101,7 @@ pub(super) struct Slots {
 
 impl Slots {
     pub(super) fn new(count: usize) -> Slots {
-        Slots {
-            values: vec![Vec::new(); count],
-            filled: vec![false; count],
-        }
+        Slots { values: vec![Vec::new(); count], filled: vec![false; count] }
     }
 
     /// Empties every slot.
@@ -187,16 +174,7 @@ mod tests {
         assert_eq!(parse_cost(b"203023"), Ok(Cost::from_units(203_023)));
         assert_eq!(parse_cost(b"0.5"), Ok(Cost::from_micros(500_000)));
         assert_eq!(parse_cost(b"1e3"), Ok(Cost::from_units(1_000)));
-        for text in [
-            &b""[..],
-            b"-",
-            b"-1",
-            b"NaN",
-            b"1e400",
-            b"0x10",
-            b"\xff",
-            b"1,5",
-        ] {
+        for text in [&b""[..], b"-", b"-1", b"NaN", b"1e400", b"0x10", b"\xff", b"1,5"] {
             assert!(parse_cost(text).is_err(), "{text:?}");
         }
     }
@@ -206,10 +184,9 @@ mod tests {
         let mut slots = Slots::new(2);
         slots.set(0, b"0");
         let wanted = Wanted::new("time", &["ip".to_owned()], None);
-        for (value, fault) in [
-            (vec![], KeyError::Empty),
-            (vec![b'x'; 1_025], KeyError::TooLong { len: 1_025 }),
-        ] {
+        for (value, fault) in
+            [(vec![], KeyError::Empty), (vec![b'x'; 1_025], KeyError::TooLong { len: 1_025 })]
+        {
             slots.set(1, &value);
             let entry = wanted.entry(&slots, &mut Vec::new());
             assert_eq!(entry, Err(Fault::Key(fault)));

@@ -131,10 +131,7 @@ impl ReplayError {
 
     /// No room for temporary files.
     pub(super) fn scratch(source: io::Error) -> ReplayError {
-        ReplayError::Scratch {
-            directory: std::env::temp_dir().display().to_string(),
-            source,
-        }
+        ReplayError::Scratch { directory: std::env::temp_dir().display().to_string(), source }
     }
 }
 
@@ -161,9 +158,7 @@ pub enum LimitFault {
 
 /// The known name nearest to one that is not known, as the end of an error's text.
 pub(super) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let scored = known
-        .into_iter()
-        .map(|known| (strsim::jaro_winkler(name, known), known));
+    let scored = known.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
     match best {
         Some((score, known)) if score > 0.8 => format!("; did you mean {known:?}?"),

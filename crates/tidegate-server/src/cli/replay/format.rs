@@ -134,10 +134,7 @@ fn learn(known: &mut Vec<Known>, name: &str, text: &str) {
     let holds_time = parse_time(text.as_bytes()).is_ok();
     match known.iter_mut().find(|field| field.name == name) {
         Some(field) => field.holds_time |= holds_time,
-        None => known.push(Known {
-            name: name.to_owned(),
-            holds_time,
-        }),
+        None => known.push(Known { name: name.to_owned(), holds_time }),
     }
 }
 
@@ -169,14 +166,10 @@ impl Columns<'_> {
     fn of_csv(&self) -> Result<(LineReader, Wanted), ReplayError> {
         let mut sample = self.input.sample();
         let header = sample.next().and_then(Header::parse);
-        let header = header.ok_or_else(|| ReplayError::NoHeader {
-            log: self.input.name().to_owned(),
-        })?;
+        let header =
+            header.ok_or_else(|| ReplayError::NoHeader { log: self.input.name().to_owned() })?;
         let mut known = Vec::new();
-        header
-            .names()
-            .iter()
-            .for_each(|name| learn(&mut known, name, ""));
+        header.names().iter().for_each(|name| learn(&mut known, name, ""));
         for line in sample {
             for (name, text) in header.names().iter().zip(header.texts(line)) {
                 learn(&mut known, name, &text);
@@ -195,12 +188,7 @@ impl Columns<'_> {
             None => self.find_time(known)?,
         };
         let resolve = |name: &String| self.resolve(name, known);
-        let key: Vec<String> = self
-            .question
-            .key
-            .iter()
-            .map(resolve)
-            .collect::<Result<_, _>>()?;
+        let key: Vec<String> = self.question.key.iter().map(resolve).collect::<Result<_, _>>()?;
         let cost = self.question.cost.as_ref().map(resolve).transpose()?;
         Ok(Wanted::new(&time, &key, cost.as_deref()))
     }
@@ -210,21 +198,16 @@ impl Columns<'_> {
     fn resolve(&self, name: &str, known: &[Known]) -> Result<String, ReplayError> {
         let named = |wanted: &str| {
             let exact = known.iter().find(|field| field.name == wanted);
-            exact.or_else(|| {
-                known
-                    .iter()
-                    .find(|field| field.name.eq_ignore_ascii_case(wanted))
-            })
+            exact.or_else(|| known.iter().find(|field| field.name.eq_ignore_ascii_case(wanted)))
         };
         let also: &[&str] = if name == "ip" { &IP_NAMES } else { &[] };
         let found = named(name).or_else(|| also.iter().find_map(|also| named(also)));
         match found {
             Some(found) => Ok(found.name.clone()),
             None if known.is_empty() => Ok(name.to_owned()),
-            None => Err(self.unknown(
-                name,
-                known.iter().map(|field| field.name.as_str()).collect(),
-            )),
+            None => {
+                Err(self.unknown(name, known.iter().map(|field| field.name.as_str()).collect()))
+            }
         }
     }
 
@@ -274,12 +257,7 @@ mod tests {
     const COMBINED: &str = "::1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\n";
 
     fn question() -> Question {
-        Question {
-            format: Format::Auto,
-            time: None,
-            key: vec!["ip".to_owned()],
-            cost: None,
-        }
+        Question { format: Format::Auto, time: None, key: vec!["ip".to_owned()], cost: None }
     }
 
     fn found(log: &str, question: &Question) -> Result<(&'static str, Vec<String>), String> {
@@ -316,18 +294,8 @@ mod tests {
             ("{broken\n", "json", "time", "ip"),
             ("ts,ip\nnever,::1\n", "csv", "ts", "ip"),
             ("time,ts,ip\n-,7,::1\n", "csv", "ts", "ip"),
-            (
-                "Timestamp,Client_IP\n1431857103,::1\n",
-                "csv",
-                "Timestamp",
-                "Client_IP",
-            ),
-            (
-                "date;ip;bytes\n2015-05-17 10:05:03;::1;5\n",
-                "csv",
-                "date",
-                "ip",
-            ),
+            ("Timestamp,Client_IP\n1431857103,::1\n", "csv", "Timestamp", "Client_IP"),
+            ("date;ip;bytes\n2015-05-17 10:05:03;::1;5\n", "csv", "date", "ip"),
         ] {
             let expected = (format, vec![time.to_owned(), ip.to_owned()]);
             assert_eq!(found(log, &question()), Ok(expected), "{log}");
@@ -336,33 +304,21 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_refused_with_those_there_are() {
-        let asks = |key: &str| Question {
-            key: vec![key.to_owned()],
-            ..question()
-        };
+        let asks = |key: &str| Question { key: vec![key.to_owned()], ..question() };
         let error = found(COMBINED, &asks("agnet")).expect_err("no such field");
-        assert!(
-            error.contains("no field \"agnet\"; its fields are ip, ident"),
-            "{error}"
-        );
+        assert!(error.contains("no field \"agnet\"; its fields are ip, ident"), "{error}");
         assert!(error.ends_with("did you mean \"agent\"?"), "{error}");
         let error = found(r#"{"ts":1,"user":{"id":7}}"#, &asks("user.ip")).expect_err("no field");
         assert!(error.contains("its fields are ts, user.id"), "{error}");
         let error = found("ts,ip\n1,::1\n", &asks("user")).expect_err("no such field");
-        assert!(
-            error.contains("log has no field \"user\"; its fields are ts, ip"),
-            "{error}"
-        );
+        assert!(error.contains("log has no field \"user\"; its fields are ts, ip"), "{error}");
     }
 
     #[test]
     fn a_log_without_a_known_time_asks_for_its_name() {
         let error = found(r#"{"when":1,"ip":"::1"}"#, &question()).expect_err("no time");
         assert!(error.contains("--time FIELD; its fields are"), "{error}");
-        let asks = Question {
-            time: Some("when".to_owned()),
-            ..question()
-        };
+        let asks = Question { time: Some("when".to_owned()), ..question() };
         assert!(found(r#"{"when":1,"ip":"::1"}"#, &asks).is_ok());
     }
 }

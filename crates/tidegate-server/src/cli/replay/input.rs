@@ -43,10 +43,7 @@ impl Input {
             return Input::new("stdin", progress.watch(io::stdin()));
         }
         let log = path.display().to_string();
-        let refuse = |source| ReplayError::Open {
-            log: log.clone(),
-            source,
-        };
+        let refuse = |source| ReplayError::Open { log: log.clone(), source };
         let file = File::open(path).map_err(refuse)?;
         if file.metadata().map_err(refuse)?.is_dir() {
             return Err(ReplayError::Directory { log });
@@ -56,11 +53,7 @@ impl Input {
 
     /// A log that is read from `raw`, which may be gzip.
     pub(super) fn new(name: &str, mut raw: impl Read + 'static) -> Result<Input, ReplayError> {
-        let refuse = |source| ReplayError::Read {
-            log: name.to_owned(),
-            line: 0,
-            source,
-        };
+        let refuse = |source| ReplayError::Read { log: name.to_owned(), line: 0, source };
         let magic = read_up_to(&mut raw, GZIP_MAGIC.len()).map_err(refuse)?;
         let is_gzip = magic == GZIP_MAGIC;
         let raw = Cursor::new(magic).chain(raw);
@@ -93,11 +86,7 @@ impl Input {
     pub(super) fn sample(&self) -> impl Iterator<Item = &[u8]> {
         let whole = match self.sample.len() < SAMPLE {
             true => self.sample.len(),
-            false => self
-                .sample
-                .iter()
-                .rposition(|b| *b == b'\n')
-                .unwrap_or(SAMPLE),
+            false => self.sample.iter().rposition(|b| *b == b'\n').unwrap_or(SAMPLE),
         };
         let lines = without_mark(&self.sample[..whole]).split(|byte| *byte == b'\n');
         lines.map(without_return).filter(|line| !is_blank(line))
@@ -205,11 +194,7 @@ mod tests {
 
     #[test]
     fn line_ends_marks_and_blank_lines_are_no_part_of_lines() {
-        let expected = [
-            (1, b"a".to_vec()),
-            (3, b" b".to_vec()),
-            (5, b"c\rd".to_vec()),
-        ];
+        let expected = [(1, b"a".to_vec()), (3, b" b".to_vec()), (5, b"c\rd".to_vec())];
         assert_eq!(lines(b"\xef\xbb\xbfa\r\n\n b\n \t\r\nc\rd"), expected);
         assert!(lines(b"").is_empty());
         assert!(lines(b"\n\n").is_empty());
@@ -238,10 +223,7 @@ mod tests {
                 Err(error) => break error.to_string(),
             }
         };
-        assert!(
-            error.starts_with("cannot read log.gz after line "),
-            "{error}"
-        );
+        assert!(error.starts_with("cannot read log.gz after line "), "{error}");
     }
 
     #[test]
@@ -261,9 +243,7 @@ mod tests {
     #[test]
     fn samples_hold_whole_lines_only() {
         let line = [b'z'; 99];
-        let log: Vec<u8> = (0..1_000)
-            .flat_map(|_| [&line[..], b"\n"].concat())
-            .collect();
+        let log: Vec<u8> = (0..1_000).flat_map(|_| [&line[..], b"\n"].concat()).collect();
         let input = Input::new("log", Cursor::new(log)).expect("readable");
         assert_eq!(input.sample().count(), SAMPLE / 100);
         assert!(input.sample().all(|found| found == line));

@@ -106,16 +106,12 @@ impl<'de> Visitor<'de> for Pick<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         while let Some(Name(name)) = members.next_key()? {
             let paths = self.wanted.iter();
-            let wanted: Vec<(usize, &str)> = paths
-                .filter_map(|(slot, path)| Some((*slot, inside(path, &name)?)))
-                .collect();
+            let wanted: Vec<(usize, &str)> =
+                paths.filter_map(|(slot, path)| Some((*slot, inside(path, &name)?))).collect();
             if wanted.is_empty() {
                 members.next_value::<IgnoredAny>()?;
             } else {
-                members.next_value_seed(Pick {
-                    wanted,
-                    slots: &mut *self.slots,
-                })?;
+                members.next_value_seed(Pick { wanted, slots: &mut *self.slots })?;
             }
         }
         Ok(())
@@ -189,10 +185,7 @@ mod tests {
 
     #[test]
     fn other_fields_may_hold_bytes_that_are_no_utf8() {
-        assert_eq!(
-            value(b"{\"agent\":\"\xff\",\"ip\":\"::1\"}", "ip").as_deref(),
-            Ok("::1")
-        );
+        assert_eq!(value(b"{\"agent\":\"\xff\",\"ip\":\"::1\"}", "ip").as_deref(), Ok("::1"));
         let fault = value(b"{\"ip\":\"\xff\"}", "ip");
         assert!(matches!(fault, Err(Fault::NotJson(_))), "{fault:?}");
     }
@@ -209,23 +202,12 @@ mod tests {
             (br#"{"ip":{"v4":"1.2.3.4"}}"#, missing),
             (br#"{"IP":"1.2.3.4"}"#, missing),
             (br#"{"ip":""}"#, "key is empty; it must be 1 to 1024 bytes"),
-            (
-                br#"{"ip":"1.2.3.4""#,
-                "not JSON: EOF while parsing an object at column 15",
-            ),
-            (
-                br#"{"ip":"1.2.3.4"} x"#,
-                "not JSON: trailing characters at column 18",
-            ),
+            (br#"{"ip":"1.2.3.4""#, "not JSON: EOF while parsing an object at column 15"),
+            (br#"{"ip":"1.2.3.4"} x"#, "not JSON: trailing characters at column 18"),
             (br#"{ip:1}"#, "not JSON: key must be a string at column 2"),
         ] {
             let fault = value(line, "ip").expect_err("a bad line");
-            assert_eq!(
-                fault.to_string(),
-                reason,
-                "{}",
-                String::from_utf8_lossy(line)
-            );
+            assert_eq!(fault.to_string(), reason, "{}", String::from_utf8_lossy(line));
         }
     }
 
@@ -239,12 +221,6 @@ mod tests {
     fn fields_of_a_sample_are_named_by_path() {
         let found = fields(br#"{"a":{"b":1},"c":null,"d":"x"}"#);
         let expected = [("a.b", "1"), ("d", "x")];
-        assert!(
-            found
-                .iter()
-                .map(|(n, v)| (n.as_str(), v.as_str()))
-                .eq(expected),
-            "{found:?}"
-        );
+        assert!(found.iter().map(|(n, v)| (n.as_str(), v.as_str())).eq(expected), "{found:?}");
     }
 }

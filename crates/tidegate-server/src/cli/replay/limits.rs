@@ -24,10 +24,7 @@ pub(super) fn choose_policy(
     }
     let name = args.policy.as_deref().unwrap_or(DEFAULT_POLICY);
     policies.lookup(name).cloned().ok_or_else(|| {
-        let mut known: Vec<&str> = policies
-            .iter()
-            .map(|policy| policy.name().as_str())
-            .collect();
+        let mut known: Vec<&str> = policies.iter().map(|policy| policy.name().as_str()).collect();
         known.sort_unstable();
         ReplayError::UnknownPolicy {
             name: name.to_owned(),
@@ -46,10 +43,7 @@ fn parse_limits(texts: &[String]) -> Result<Vec<Limit>, ReplayError> {
     let mut taken: Vec<String> = Vec::new();
     let mut limits = Vec::new();
     for (place, text) in (1..).zip(texts) {
-        let fault = |reason| ReplayError::Limit {
-            text: text.clone(),
-            reason,
-        };
+        let fault = |reason| ReplayError::Limit { text: text.clone(), reason };
         let words = LimitWords::parse(text).map_err(fault)?;
         let name = match words.name {
             Some(name) => name.to_owned(),
@@ -89,12 +83,7 @@ impl<'a> LimitWords<'a> {
             _ if named => (algorithm_named(rest)?, ""),
             _ => ("token_bucket", rest),
         };
-        Ok(LimitWords {
-            name,
-            algorithm,
-            quota,
-            min_interval,
-        })
+        Ok(LimitWords { name, algorithm, quota, min_interval })
     }
 
     fn limit(&self, name: &str) -> Result<Limit, LimitFault> {
@@ -147,22 +136,10 @@ mod tests {
     #[test]
     fn limits_are_read_as_people_write_them() {
         for (text, expected) in [
-            (
-                "100/minute burst 20",
-                "token_bucket: 20 at once, then 100 per minute",
-            ),
-            (
-                "fixed_window 50/day",
-                "fixed_window: at most 50 per UTC day",
-            ),
-            (
-                "Rolling-Window 100/1h",
-                "rolling_window: at most 100 in any 1 h",
-            ),
-            (
-                "sliding_log 5 per second",
-                "rolling_window: at most 5 in any 1 s",
-            ),
+            ("100/minute burst 20", "token_bucket: 20 at once, then 100 per minute"),
+            ("fixed_window 50/day", "fixed_window: at most 50 per UTC day"),
+            ("Rolling-Window 100/1h", "rolling_window: at most 100 in any 1 h"),
+            ("sliding_log 5 per second", "rolling_window: at most 5 in any 1 s"),
             (
                 "daily = sliding_window 1e3/d",
                 "daily: at most 1000 in 1 day, estimated from this window and the one before",
@@ -188,10 +165,7 @@ mod tests {
             ("", "write it like 100/minute"),
             ("fixed_window", "write it like 100/minute"),
             ("fixed 50/day", "no algorithm is named \"fixed\""),
-            (
-                "fixed_window 50/day burst 5",
-                "burst belongs to token_bucket",
-            ),
+            ("fixed_window 50/day burst 5", "burst belongs to token_bucket"),
             ("0/s", "must be above 0"),
             ("fixed_window 5/100us", "is no window"),
             ("a b=5/s", "is no name"),

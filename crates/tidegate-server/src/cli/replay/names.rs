@@ -43,12 +43,7 @@ impl Names {
     fn with_room(notes_in_memory: usize) -> Names {
         // A place holds only hashes that end in its own number, and this one ends in another.
         let recent = (0..RECENT as u64).map(|place| !place).collect();
-        Names {
-            recent,
-            notes: Vec::new(),
-            notes_in_memory,
-            file: None,
-        }
+        Names { recent, notes: Vec::new(), notes_in_memory, file: None }
     }
 
     /// Remembers a key of at most 65,535 bytes.

@@ -81,18 +81,12 @@ impl Player {
     /// A player that lists the `top` most denied keys.
     pub(super) fn new(policy: Arc<Policy>, top: usize) -> Player {
         let clock = Arc::new(ManualClock::default());
-        let config = MemoryConfig {
-            max_keys: STORE_KEYS,
-            ..MemoryConfig::default()
-        };
+        let config = MemoryConfig { max_keys: STORE_KEYS, ..MemoryConfig::default() };
         Player {
             store: MemoryStore::with_clock(config, clock.clone()),
             clock,
             top,
-            tally: Tally {
-                by_limit: vec![0; policy.limits().len()],
-                ..Tally::default()
-            },
+            tally: Tally { by_limit: vec![0; policy.limits().len()], ..Tally::default() },
             policy,
             current: None,
             most_denied: BinaryHeap::new(),
@@ -133,8 +127,7 @@ impl Player {
 
     fn take(&self, request: Record) -> Decision {
         let bytes = request.key.to_le_bytes();
-        self.store
-            .take_one(&check(&bytes, &self.policy, request.cost))
+        self.store.take_one(&check(&bytes, &self.policy, request.cost))
     }
 
     /// Counts the key played so far, and forgets its state: it is not asked again.

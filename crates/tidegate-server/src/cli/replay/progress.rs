@@ -22,10 +22,7 @@ impl Progress {
                 "{msg} [{bar:32}] {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
             ),
             // How much standard input holds is not known.
-            None => (
-                ProgressBar::new_spinner(),
-                "{msg} {spinner} {bytes} {bytes_per_sec}",
-            ),
+            None => (ProgressBar::new_spinner(), "{msg} {spinner} {bytes} {bytes_per_sec}"),
         };
         let style = ProgressStyle::with_template(template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -35,17 +32,13 @@ impl Progress {
 
     /// The reader, counted as it is read.
     pub(super) fn watch<R: Read>(&self, reader: R) -> Watched<R> {
-        Watched {
-            reader,
-            bar: self.bar.clone(),
-        }
+        Watched { reader, bar: self.bar.clone() }
     }
 
     /// Reading is over, and `records` are to be played.
     pub(super) fn start_playing(&self, records: u64) {
         let style = ProgressStyle::with_template("{msg} [{bar:32}] {human_pos}/{human_len}");
-        self.bar
-            .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         self.bar.set_length(records);
         self.bar.set_position(0);
         self.bar.set_message("playing");

@@ -37,11 +37,8 @@ pub(super) fn read_logs(
     question: &Question,
     progress: &Progress,
 ) -> Result<Traffic, ReplayError> {
-    let mut traffic = Traffic {
-        requests: Sorter::new(),
-        names: Names::new(),
-        summary: Summary::default(),
-    };
+    let mut traffic =
+        Traffic { requests: Sorter::new(), names: Names::new(), summary: Summary::default() };
     for log in logs {
         traffic.read(Input::open(log, progress)?, question)?;
     }
@@ -49,9 +46,7 @@ pub(super) fn read_logs(
     match summary.malformed.first.first() {
         _ if summary.lines == 0 => {
             let logs: Vec<_> = logs.iter().map(|log| log.display().to_string()).collect();
-            Err(ReplayError::Empty {
-                logs: logs.join(", "),
-            })
+            Err(ReplayError::Empty { logs: logs.join(", ") })
         }
         Some(Example { at, reason }) if summary.played == 0 => Err(ReplayError::NothingPlayed {
             lines: summary.lines,
@@ -100,18 +95,13 @@ impl Traffic {
         self.summary.span = Some((from.min(time), to.max(time)));
         let hash = hash_key(key);
         self.names.note(hash, key)?;
-        self.requests.push(Record {
-            key: hash,
-            time,
-            cost,
-        })
+        self.requests.push(Record { key: hash, time, cost })
     }
 }
 
 impl Summary {
     fn note_fault(&mut self, input: &Input, fault: &Fault) {
-        self.malformed
-            .add(|| Example::new(input.name(), input.number(), fault.to_string()));
+        self.malformed.add(|| Example::new(input.name(), input.number(), fault.to_string()));
     }
 
     fn note_order(&mut self, input: &Input, earlier_than: Option<(u64, u64)>) {
@@ -158,11 +148,8 @@ mod tests {
             key: key.iter().map(|&field| field.to_owned()).collect(),
             cost: Some("bytes".to_owned()),
         };
-        let mut traffic = Traffic {
-            requests: Sorter::new(),
-            names: Names::new(),
-            summary: Summary::default(),
-        };
+        let mut traffic =
+            Traffic { requests: Sorter::new(), names: Names::new(), summary: Summary::default() };
         traffic.read(Input::new("log", Cursor::new(log.to_vec()))?, &question)?;
         Ok(traffic.summary)
     }
@@ -182,14 +169,9 @@ mod tests {
         assert_eq!((summary.lines, summary.played), (7, 3));
         let shown = |counted: &Counted| -> Vec<String> {
             let examples = counted.first.iter();
-            examples
-                .map(|Example { at, reason }| format!("{at}: {reason}"))
-                .collect()
+            examples.map(|Example { at, reason }| format!("{at}: {reason}")).collect()
         };
-        assert_eq!(
-            shown(&summary.out_of_order),
-            ["log:3: 1s earlier than line 2"]
-        );
+        assert_eq!(shown(&summary.out_of_order), ["log:3: 1s earlier than line 2"]);
         assert_eq!(summary.malformed.lines, 4);
         let fields = "not CSV: more or fewer fields than the header has";
         assert_eq!(

@@ -74,11 +74,7 @@ impl Sorter {
     }
 
     fn with_run_len(run_len: usize) -> Sorter {
-        Sorter {
-            run_len,
-            current: Vec::new(),
-            runs: Vec::new(),
-        }
+        Sorter { run_len, current: Vec::new(), runs: Vec::new() }
     }
 
     /// Takes one record.
@@ -127,9 +123,7 @@ fn write_run(records: &[Record]) -> io::Result<File> {
     for record in records {
         writer.write_all(&record.to_bytes())?;
     }
-    let mut file = writer
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
+    let mut file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.rewind()?;
     Ok(file)
 }

@@ -133,10 +133,7 @@ impl Counted {
 
 impl Example {
     pub(super) fn new(log: &str, line: u64, reason: String) -> Example {
-        Example {
-            at: format!("{log}:{line}"),
-            reason,
-        }
+        Example { at: format!("{log}:{line}"), reason }
     }
 }
 
@@ -152,11 +149,7 @@ impl Report {
         let limits = policy.limits().iter().zip(&tally.by_limit);
         let keys = tally.most_denied.iter();
         Report {
-            logs: args
-                .logs
-                .iter()
-                .map(|log| log.display().to_string())
-                .collect(),
+            logs: args.logs.iter().map(|log| log.display().to_string()).collect(),
             policy: policy.name().to_string(),
             key: args.key.clone(),
             cost: args.cost.clone(),
@@ -178,9 +171,7 @@ impl Report {
                 .collect(),
             keys: tally.keys,
             keys_denied: tally.keys_denied,
-            most_denied: keys
-                .map(|key| key_report(key, args.key.len(), names))
-                .collect(),
+            most_denied: keys.map(|key| key_report(key, args.key.len(), names)).collect(),
             worst_minute: tally.worst_minute.map(|minute| Minute {
                 start: rfc3339(minute.start),
                 asked: minute.asked,
@@ -210,12 +201,7 @@ impl Report {
         self.write_totals(out)?;
         self.write_limits(out)?;
         self.write_keys(out)?;
-        if let Some(Minute {
-            start,
-            asked,
-            denied,
-        }) = &self.worst_minute
-        {
+        if let Some(Minute { start, asked, denied }) = &self.worst_minute {
             let (asked, denied) = (grouped(*asked), grouped(*denied));
             writeln!(out, "\nworst minute: {start}, {denied} of {asked} denied")?;
         }
@@ -226,11 +212,7 @@ impl Report {
 
     fn write_totals(&self, out: &mut impl Write) -> io::Result<()> {
         let (lines, played) = (grouped(self.lines), grouped(self.played));
-        writeln!(
-            out,
-            "{played} of {lines} lines of {} played",
-            self.logs.join(", ")
-        )?;
+        writeln!(out, "{played} of {lines} lines of {} played", self.logs.join(", "))?;
         writeln!(out, "from {} to {}", self.from, self.to)?;
         let key = self.key.join(",");
         let cost = self.cost.as_deref().unwrap_or("1 each");
@@ -249,10 +231,7 @@ impl Report {
         }
         if self.exceeds > 0 {
             let exceeds = grouped(self.exceeds);
-            writeln!(
-                out,
-                "  of them {exceeds:>15}  for good: the cost exceeds the limit"
-            )?;
+            writeln!(out, "  of them {exceeds:>15}  for good: the cost exceeds the limit")?;
         }
         Ok(())
     }
@@ -339,10 +318,7 @@ fn rfc3339(nanos: u64) -> String {
 }
 
 /// Units of a sum of millionths, as the nearest double.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a report of more than 2^53 millionths rounds"
-)]
+#[allow(clippy::cast_precision_loss, reason = "a report of more than 2^53 millionths rounds")]
 fn units(micros: u128) -> f64 {
     micros as f64 / 1e6
 }
@@ -399,10 +375,7 @@ mod tests {
 
     #[test]
     fn keys_cannot_write_to_the_terminal() {
-        assert_eq!(
-            shown(&["\u{1b}[2Ja\n".to_owned(), "b".to_owned()]),
-            "\\u{1b}[2Ja\\n  b"
-        );
+        assert_eq!(shown(&["\u{1b}[2Ja\n".to_owned(), "b".to_owned()]), "\\u{1b}[2Ja\\n  b");
         assert_eq!(shown(&["x".repeat(100)]).len(), KEY_SHOWN + 3);
     }
 }

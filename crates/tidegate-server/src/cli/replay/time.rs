@@ -44,22 +44,7 @@ pub(super) fn parse_time(text: &[u8]) -> Result<Timestamp, TimeFault> {
 
 /// Reads `17/May/2015:10:05:03 +0000`.
 fn parse_clf(text: &[u8]) -> Result<Timestamp, TimeFault> {
-    let [
-        d1,
-        d2,
-        b'/',
-        m1,
-        m2,
-        m3,
-        b'/',
-        y1,
-        y2,
-        y3,
-        y4,
-        b':',
-        clock @ ..,
-    ] = text
-    else {
+    let [d1, d2, b'/', m1, m2, m3, b'/', y1, y2, y3, y4, b':', clock @ ..] = text else {
         return Err(TimeFault::NotATime);
     };
     let name = [*m1, *m2, *m3].map(|byte| byte.to_ascii_lowercase());
@@ -74,20 +59,7 @@ fn parse_clf(text: &[u8]) -> Result<Timestamp, TimeFault> {
 
 /// Reads `2015-05-17T10:05:03.25+02:00`, also with a space for the `T`.
 fn parse_rfc3339(text: &[u8]) -> Result<Timestamp, TimeFault> {
-    let [
-        y1,
-        y2,
-        y3,
-        y4,
-        b'-',
-        m1,
-        m2,
-        b'-',
-        d1,
-        d2,
-        b'T' | b't' | b' ' | b'_',
-        clock @ ..,
-    ] = text
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T' | b't' | b' ' | b'_', clock @ ..] = text
     else {
         return Err(TimeFault::NotATime);
     };
@@ -113,12 +85,8 @@ fn parse_clock(text: &[u8], days: i64) -> Result<Timestamp, TimeFault> {
     };
     let local = days * SECS_PER_DAY + hour * 3_600 + minute * 60 + second;
     let secs = u64::try_from(local - parse_offset(offset)?).map_err(|_| TimeFault::OutOfRange)?;
-    let nanos = secs
-        .checked_mul(NANOS_PER_SEC)
-        .and_then(|whole| whole.checked_add(nanos));
-    nanos
-        .map(Timestamp::from_nanos)
-        .ok_or(TimeFault::OutOfRange)
+    let nanos = secs.checked_mul(NANOS_PER_SEC).and_then(|whole| whole.checked_add(nanos));
+    nanos.map(Timestamp::from_nanos).ok_or(TimeFault::OutOfRange)
 }
 
 /// Reads the seconds east of UTC of `Z`, `+0200`, ` +02:00`; nothing means UTC.
@@ -180,9 +148,7 @@ fn split_fraction(text: &[u8]) -> Result<(u64, &[u8]), TimeFault> {
         return Err(TimeFault::NotATime);
     }
     let digits = digits.iter().copied().chain(std::iter::repeat(b'0'));
-    let billionths = digits
-        .take(9)
-        .fold(0, |sum, byte| sum * 10 + u64::from(byte - b'0'));
+    let billionths = digits.take(9).fold(0, |sum, byte| sum * 10 + u64::from(byte - b'0'));
     Ok((billionths, rest))
 }
 

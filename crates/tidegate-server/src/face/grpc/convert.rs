@@ -36,10 +36,7 @@ fn cost(tokens: f64) -> Result<Cost, tidegate::AmountError> {
 /// The requests in a batch.
 pub(super) fn requests(asked: &wire::CheckRequest) -> Result<Vec<CheckRequest<'_>>, Mistake> {
     if asked.checks.is_empty() || asked.checks.len() > MAX_CHECKS {
-        let detail = format!(
-            "holds {}; it must hold 1 to {MAX_CHECKS}",
-            asked.checks.len()
-        );
+        let detail = format!("holds {}; it must hold 1 to {MAX_CHECKS}", asked.checks.len());
         return Err(Mistake::new(Reason::Malformed, "checks", detail));
     }
     let numbered = asked.checks.iter().enumerate();

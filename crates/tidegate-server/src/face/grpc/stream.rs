@@ -20,13 +20,8 @@ pub(super) type Answers =
 
 /// Answers every request that comes in.
 pub(super) fn answers(limiter: Limiter, inbound: Streaming<wire::AllowRequest>) -> Answers {
-    let conversation = Conversation {
-        limiter,
-        inbound,
-        ready: VecDeque::new(),
-        end: None,
-        is_over: false,
-    };
+    let conversation =
+        Conversation { limiter, inbound, ready: VecDeque::new(), end: None, is_over: false };
     Box::pin(stream::unfold(conversation, |mut conversation| async {
         let next = conversation.next().await?;
         Some((next, conversation))
@@ -102,15 +97,9 @@ impl Conversation {
         }
         let rules = self.limiter.service.rules();
         while !requests.is_empty() {
-            match self
-                .limiter
-                .service
-                .decide(&rules, &requests, Joint::Each)
-                .await
-            {
+            match self.limiter.service.decide(&rules, &requests, Joint::Each).await {
                 Ok(answers) => {
-                    self.ready
-                        .extend(answers.iter().map(|answer| convert::response(&answer)));
+                    self.ready.extend(answers.iter().map(|answer| convert::response(&answer)));
                     return;
                 }
                 Err(refusal) => {

@@ -94,10 +94,7 @@ fn effective_window(limit: &Limit, decision: &Decision) -> u64 {
     };
     // A minimum spacing holds whatever the limit has room for.
     let spaced = limit.min_interval().map_or(0, |interval| {
-        seconds(
-            u128::from(available) * u128::from(interval.as_nanos()),
-            1_000_000_000,
-        )
+        seconds(u128::from(available) * u128::from(interval.as_nanos()), 1_000_000_000)
     });
     spread.max(spaced)
 }

@@ -26,12 +26,9 @@ pub(super) async fn decide(service: &Service, body: &Bytes) -> Result<Reply, Ref
 async fn one(service: &Service, question: &Question<'_>) -> Result<String, Refused> {
     let rules = service.rules();
     let asked = [question.request()?];
-    let answers = service
-        .decide(&rules, &asked, Joint::All)
-        .await
-        .map_err(|refusal| {
-            Refused::from_service(&refusal, |_| ("policy".into(), question.policy().into()))
-        })?;
+    let answers = service.decide(&rules, &asked, Joint::All).await.map_err(|refusal| {
+        Refused::from_service(&refusal, |_| ("policy".into(), question.policy().into()))
+    })?;
     // One question gets exactly one answer.
     let answer = answers.first().ok_or(Refused::Store)?;
     Ok(answer::one(&answer))
@@ -43,18 +40,13 @@ async fn many(
     joint: Joint,
 ) -> Result<String, Refused> {
     let rules = service.rules();
-    let asked: Vec<CheckRequest<'_>> = questions
-        .iter()
-        .map(Question::request)
-        .collect::<Result<_, Mistake>>()?;
+    let asked: Vec<CheckRequest<'_>> =
+        questions.iter().map(Question::request).collect::<Result<_, Mistake>>()?;
     let unknown = |place: usize| {
         let name = questions.get(place).map_or("", Question::policy);
         (format!("checks[{place}].policy"), name.to_owned())
     };
     let refused = |refusal: Refusal| Refused::from_service(&refusal, unknown);
-    let answers = service
-        .decide(&rules, &asked, joint)
-        .await
-        .map_err(refused)?;
+    let answers = service.decide(&rules, &asked, joint).await.map_err(refused)?;
     Ok(answer::many(&answers))
 }

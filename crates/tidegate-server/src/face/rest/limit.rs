@@ -24,17 +24,11 @@ pub(super) async fn decide(
 ) -> Result<Reply, Refused> {
     let request = read(headers)?;
     let rules = service.rules();
-    let answers = service
-        .decide(&rules, &[request], Joint::All)
-        .await
-        .map_err(|refusal| {
-            Refused::from_service(&refusal, |_| ("X-Policy".into(), request.policy.into()))
-        })?;
+    let answers = service.decide(&rules, &[request], Joint::All).await.map_err(|refusal| {
+        Refused::from_service(&refusal, |_| ("X-Policy".into(), request.policy.into()))
+    })?;
     // One request gets exactly one answer.
-    answers
-        .first()
-        .map(|answer| reply(&answer, dialect))
-        .ok_or(Refused::Store)
+    answers.first().map(|answer| reply(&answer, dialect)).ok_or(Refused::Store)
 }
 
 /// The question in these headers.
@@ -44,12 +38,7 @@ fn read(headers: &HeaderMap) -> Result<CheckRequest<'_>, Mistake> {
         return Err(Mistake::new(Reason::Key, "X-Client-Key", detail));
     };
     let key = Key::new(key.as_bytes()).map_err(|error| Mistake::key("X-Client-Key", error))?;
-    Ok(CheckRequest {
-        key,
-        policy: policy(headers)?,
-        cost: cost(headers)?,
-        mode: Mode::Take,
-    })
+    Ok(CheckRequest { key, policy: policy(headers)?, cost: cost(headers)?, mode: Mode::Take })
 }
 
 fn policy(headers: &HeaderMap) -> Result<&str, Mistake> {
@@ -87,11 +76,7 @@ fn single<'a>(
     let mut lines = headers.get_all(name).iter();
     let first = lines.next();
     if lines.next().is_some() {
-        return Err(Mistake::new(
-            Reason::Malformed,
-            shown,
-            "given twice; give it once",
-        ));
+        return Err(Mistake::new(Reason::Malformed, shown, "given twice; give it once"));
     }
     Ok(first)
 }
@@ -100,9 +85,7 @@ fn single<'a>(
 fn reply(answer: &Answer<'_>, dialect: HeaderDialect) -> Reply {
     let Some(decision) = answer.decision else {
         let mut reply = text(StatusCode::OK, "");
-        reply
-            .headers_mut()
-            .insert(DEGRADED, HeaderValue::from_static("1"));
+        reply.headers_mut().insert(DEGRADED, HeaderValue::from_static("1"));
         return reply;
     };
     let mut reply = match decision.outcome {

@@ -88,11 +88,7 @@ pub(super) fn problem(refused: &Refused) -> Reply {
     {
         problem["field"] = mistake.place.as_str().into();
     }
-    typed(
-        status,
-        "application/problem+json",
-        problem.to_string() + "\n",
-    )
+    typed(status, "application/problem+json", problem.to_string() + "\n")
 }
 
 /// Plain text, which ends in a newline.
@@ -104,17 +100,13 @@ pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Reply {
 pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
-    reply
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     reply
 }
 
 /// The refusal of a method where only `methods` are allowed.
 pub(crate) fn only(methods: &'static str) -> Reply {
     let mut reply = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
-    reply
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static(methods));
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     reply
 }

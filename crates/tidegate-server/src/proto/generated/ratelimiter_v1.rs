@@ -227,8 +227,7 @@ pub mod rate_limiter_client {
             let codec = tonic_prost::ProstCodec::default();
             let path = http::uri::PathAndQuery::from_static("/ratelimiter.v1.RateLimiter/Allow");
             let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("ratelimiter.v1.RateLimiter", "Allow"));
+            req.extensions_mut().insert(GrpcMethod::new("ratelimiter.v1.RateLimiter", "Allow"));
             self.inner.unary(req, path, codec).await
         }
         /// Decides up to 1000 requests in one call.
@@ -242,8 +241,7 @@ pub mod rate_limiter_client {
             let codec = tonic_prost::ProstCodec::default();
             let path = http::uri::PathAndQuery::from_static("/ratelimiter.v1.RateLimiter/Check");
             let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("ratelimiter.v1.RateLimiter", "Check"));
+            req.extensions_mut().insert(GrpcMethod::new("ratelimiter.v1.RateLimiter", "Check"));
             self.inner.unary(req, path, codec).await
         }
         /// Decides each request as it comes, and answers in order.
@@ -260,8 +258,7 @@ pub mod rate_limiter_client {
             let codec = tonic_prost::ProstCodec::default();
             let path = http::uri::PathAndQuery::from_static("/ratelimiter.v1.RateLimiter/Stream");
             let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("ratelimiter.v1.RateLimiter", "Stream"));
+            req.extensions_mut().insert(GrpcMethod::new("ratelimiter.v1.RateLimiter", "Stream"));
             self.inner.streaming(req, path, codec).await
         }
     }
@@ -500,10 +497,7 @@ pub mod rate_limiter_server {
                         tonic::Status::GRPC_STATUS,
                         (tonic::Code::Unimplemented as i32).into(),
                     );
-                    headers.insert(
-                        http::header::CONTENT_TYPE,
-                        tonic::metadata::GRPC_CONTENT_TYPE,
-                    );
+                    headers.insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
                     Ok(response)
                 }),
             }

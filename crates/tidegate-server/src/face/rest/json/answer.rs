@@ -19,10 +19,7 @@ pub(super) fn one(answer: &Answer<'_>) -> String {
 pub(super) fn many(answers: &Answers<'_>) -> String {
     let mut json = String::with_capacity(256 * (answers.len() + 1));
     let (allowed, governing) = (answers.is_allowed(), answers.governing());
-    put(
-        &mut json,
-        format_args!(r#"{{"allowed":{allowed},"governing":{governing},"decisions":["#),
-    );
+    put(&mut json, format_args!(r#"{{"allowed":{allowed},"governing":{governing},"decisions":["#));
     for (place, answer) in answers.iter().enumerate() {
         if place > 0 {
             json.push(',');
@@ -67,10 +64,7 @@ fn write_decision(json: &mut String, answer: &Answer<'_>, decision: &Decision) {
         None => json.push_str("null"),
     }
     let reset = decision.reset_after.as_millis_ceil();
-    put(
-        json,
-        format_args!(r#","reset_after_ms":{reset},"degraded":false}}"#),
-    );
+    put(json, format_args!(r#","reset_after_ms":{reset},"degraded":false}}"#));
 }
 
 fn put(json: &mut String, text: impl Display) {

@@ -39,10 +39,7 @@ pub(super) enum Body<'a> {
     /// One question.
     One(Question<'a>),
     /// Several, decided together or each on its own.
-    Many {
-        questions: Vec<Question<'a>>,
-        joint: Joint,
-    },
+    Many { questions: Vec<Question<'a>>, joint: Joint },
 }
 
 impl<'a> Body<'a> {
@@ -61,15 +58,9 @@ impl<'a> Body<'a> {
             ("debit", fields.debit),
         ];
         if let Some((name, _)) = single.iter().find(|(_, value)| value.is_some()) {
-            return Err(malformed(
-                *name,
-                "does not go with checks; put it into each of them",
-            ));
+            return Err(malformed(*name, "does not go with checks; put it into each of them"));
         }
-        Ok(Body::Many {
-            questions: questions(checks)?,
-            joint: joint(fields.mode)?,
-        })
+        Ok(Body::Many { questions: questions(checks)?, joint: joint(fields.mode)? })
     }
 }
 
@@ -132,23 +123,13 @@ impl<'a> Question<'a> {
             Some("true") => Mode::Debit,
             Some(_) => return Err(malformed(at("debit"), "must be true or false")),
         };
-        Ok(Question {
-            key,
-            policy,
-            cost: cost(fields.cost, || at("cost"))?,
-            mode,
-        })
+        Ok(Question { key, policy, cost: cost(fields.cost, || at("cost"))?, mode })
     }
 
     /// The question as the service takes it.
     pub(super) fn request(&self) -> Result<CheckRequest<'_>, Mistake> {
         let key = Key::new(self.key.as_ref()).map_err(|error| Mistake::key("key", error))?;
-        Ok(CheckRequest {
-            key,
-            policy: &self.policy,
-            cost: self.cost,
-            mode: self.mode,
-        })
+        Ok(CheckRequest { key, policy: &self.policy, cost: self.cost, mode: self.mode })
     }
 
     /// The name of the policy asked.
@@ -164,11 +145,7 @@ fn cost(value: Option<&RawValue>, at: impl Fn() -> String) -> Result<Cost, Mista
     };
     let written = value.get();
     let is_number = written.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-    let decimal = if is_number {
-        Some(written.into())
-    } else {
-        text(value)
-    };
+    let decimal = if is_number { Some(written.into()) } else { text(value) };
     let Some(decimal) = decimal else {
         let detail = "must be a number, or a string that holds a decimal";
         return Err(Mistake::new(Reason::Cost, at(), detail));

@@ -1,0 +1,14 @@
+//! What a request does to a key's state.
+
+/// What a check does to the state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Takes the cost when every limit allows it; a denial changes nothing.
+    #[default]
+    Take,
+    /// Changes nothing; the outcome is what a take of the cost would get.
+    Peek,
+    /// Always takes the cost, even below zero, at most one full limit deep. The outcome is what a
+    /// take would have got.
+    Debit,
+}
