@@ -39,6 +39,19 @@ pub struct SystemClock {
     anchoring: AtomicBool,
 }
 
+/// How many readings of the clocks are taken to find one without an interruption.
+const SAMPLES: usize = 5;
+
+/// The counter, the kernel's clock and wall time, read one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    count: u64,
+    elapsed: Span,
+    wall: u64,
+    /// Counts between the first reading and the last.
+    apart: u64,
+}
+
 /// From what the time is worked out: all three were set together.
 #[derive(Debug)]
 struct Anchor {
@@ -86,8 +99,7 @@ impl SystemClock {
 
     /// Sets the anchor. One thread at a time.
     fn set_anchor(&self) {
-        let elapsed = Span::from(self.started.1.elapsed());
-        let count = self.counter.read();
+        let Sample { count, elapsed, wall, .. } = self.sample();
         let counted = count.saturating_sub(self.started.0).max(1);
         let speed = (u128::from(elapsed.as_nanos()) << 32) / u128::from(counted);
         // A sequence lock: readers start again when the version was odd or changed meanwhile. The
@@ -96,7 +108,7 @@ impl SystemClock {
         self.version.store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
         self.anchor.count.store(count, Ordering::Relaxed);
-        self.anchor.wall.store(wall_nanos(), Ordering::Relaxed);
+        self.anchor.wall.store(wall, Ordering::Relaxed);
         self.anchor.speed.store(u64::try_from(speed).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.version.store(version.wrapping_add(2), Ordering::Release);
         // As far ahead as the clock has run so far, nine times over, and a second at most.
@@ -104,6 +116,18 @@ impl SystemClock {
         let second = u128::from(ANCHOR_EVERY.as_nanos()) << 32;
         let second = u64::try_from(second / speed.max(1)).unwrap_or(u64::MAX);
         self.next_anchor.store(count.saturating_add(ahead.min(second)), Ordering::Relaxed);
+    }
+
+    /// The three clocks at one time: the closest together of a few readings, since a thread may be
+    /// interrupted between them, and would then set the time ahead by as long.
+    fn sample(&self) -> Sample {
+        let samples = (0..SAMPLES).map(|_| {
+            let before = self.counter.read();
+            let (wall, elapsed) = (wall_nanos(), Span::from(self.started.1.elapsed()));
+            let count = self.counter.read();
+            Sample { count, elapsed, wall, apart: count.saturating_sub(before) }
+        });
+        samples.min_by_key(|sample| sample.apart).unwrap_or_default()
     }
 
     /// The anchor as it was set at one time.
