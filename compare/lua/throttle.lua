@@ -1,0 +1,15 @@
+-- throttlecrab's POST /throttle for 100k keys in random order; the requests are written out once.
+local requests, at = {}, 0
+init = function(args)
+  math.randomseed(1)
+  local headers = { ["Content-Type"] = "application/json" }
+  for i = 1, 100000 do
+    local key = string.format("user:%06x", math.random(0, 99999))
+    local body = '{"key":"' .. key .. '","max_burst":1000000,"count_per_period":1,"period":600,"quantity":1}'
+    requests[i] = wrk.format("POST", "/throttle", headers, body)
+  end
+end
+request = function()
+  at = at % #requests + 1
+  return requests[at]
+end
