@@ -9,7 +9,7 @@ use tidegate::{Limit, Limiter, ManualClock, MemoryConfig, MemoryStore, Policy};
 use crate::traffic::{START, Traffic};
 
 /// Enough that the store's own fixed parts do not show.
-const KEYS: usize = 2_000;
+const KEYS: usize = 2_800;
 /// How many requests of the traffic each key makes: a full window and more.
 const REQUESTS: usize = 150;
 
