@@ -29,6 +29,11 @@ impl Quota {
         burst: 1_000_000_000,
         period: 1,
     };
+    /// Allows all that the most frequent of many keys is asked for, and rare ones stay in use.
+    pub const SKEWED: Quota = Quota {
+        burst: 4_000_000,
+        period: 60,
+    };
     /// Denies a key's second request, and all after it.
     pub const TIGHT: Quota = Quota {
         burst: 1,

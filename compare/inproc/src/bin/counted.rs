@@ -10,6 +10,20 @@ use inproc::table::memory::{self, Counted};
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 
+/// What glibc's allocator keeps before each block that it gives.
+const HEADER: usize = 8;
+
+/// What a block takes: more than was asked for, as sizes are rounded up.
+///
+/// # Safety
+///
+/// `pointer` came from the system's allocator and was not given back, or is null.
+unsafe fn size(pointer: *mut u8) -> u64 {
+    // SAFETY: as promised.
+    let usable = unsafe { libc::malloc_usable_size(pointer.cast()) };
+    (usable + HEADER) as u64
+}
+
 /// The system's allocator, counted.
 struct Counting;
 
@@ -18,13 +32,18 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Relaxed: read when nothing else runs.
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        LIVE_BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
+        unsafe {
+            let pointer = System.alloc(layout);
+            LIVE_BYTES.fetch_add(size(pointer), Ordering::Relaxed);
+            pointer
+        }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe {
+            LIVE_BYTES.fetch_sub(size(pointer), Ordering::Relaxed);
+            System.dealloc(pointer, layout);
+        }
     }
 }
 

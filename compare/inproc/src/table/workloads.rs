@@ -8,6 +8,7 @@ use crate::report::{Table, ns};
 use crate::settings::Settings;
 
 const KEYS: usize = 100_000;
+const HOT: &str = "one hot key";
 
 pub(super) fn run(settings: &Settings) {
     let columns = [
@@ -27,7 +28,7 @@ pub(super) fn run(settings: &Settings) {
     };
     let hot = || vec![key(0); 1024];
     let orders: [(&str, [Vec<String>; 2]); 3] = [
-        ("one hot key", [hot(), hot()]),
+        (HOT, [hot(), hot()]),
         ("100k keys, uniform", [shuffled(KEYS, 1), shuffled(KEYS, 2)]),
         (
             "100k keys, Zipf",
@@ -35,7 +36,12 @@ pub(super) fn run(settings: &Settings) {
         ),
     ];
     for (what, keys) in &orders {
-        for (outcome, quota) in [("allowed", Quota::HOT), ("denied", Quota::TIGHT)] {
+        let allowing = if *what == HOT {
+            Quota::HOT
+        } else {
+            Quota::SKEWED
+        };
+        for (outcome, quota) in [("allowed", allowing), ("denied", Quota::TIGHT)] {
             for threads in [1, 2] {
                 let keys: Vec<&[String]> = keys[..threads].iter().map(Vec::as_slice).collect();
                 let times = measure(quota, &keys, &settings);
