@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The service's benches: one command per table, printed as Markdown.
 #
-#   compare/run-service.sh rest|json|grpc|batch|open|memory|redis|all
+#   compare/run-service.sh rest|json|grpc|batch|open|disturbed|cores|memory|redis|all
 #
 # Product and bare servers take turns; every figure is the median of RUNS (3) runs of SECONDS_EACH (5).
 # PEERS=1 also installs throttlecrab-server from crates.io into compare/.cache and measures it.
@@ -18,6 +18,7 @@ build() {
   need wrk wrk
   need h2load nghttp2-client
   need redis-benchmark redis-tools
+  need curl curl
   (cd "$here" && cargo build --release --quiet -p servers) || exit 1
   if [ -z "${CEILINGS_ONLY:-}" ] && [ "$TIDEGATE" = "$root/target/release/tidegate" ]; then
     (cd "$root" && cargo build --release --quiet --bin tidegate) || exit 1
@@ -218,6 +219,70 @@ open() {
   stop tidegate; stop bare-axum; stop bare-tonic
 }
 
+# What p99.9 of paced requests becomes while something else goes on. "Busy" is the load of growth on
+# keys that are known already: what of the growth is the load's, and what the growth's own.
+disturbed() {
+  start_tidegate || return
+  local run what
+  for run in $(seq "$RUNS"); do
+    for what in quiet scraped busy growing; do
+      disturb "$what" "$run" &
+      local disturber=$!
+      paced tidegate http 20000
+      mv "$work/figures.open.http.20000.tidegate" "$work/one" && cat "$work/one" >>"$work/figures.disturbed.$what"
+      kill "$disturber" 2>/dev/null
+      wait "$disturber" 2>/dev/null
+    done
+  done
+  printf '\n### %s\n\n' "20k/s of \`POST /limit\` while something else goes on: \`compare/run-service.sh disturbed\`"
+  echo "| what | p50 us | p99 us | p99.9 us | target |"
+  echo "|---|---|---|---|---|"
+  for what in quiet scraped busy growing; do
+    echo "| $what | $(figure disturbed "$what" 3) | $(figure disturbed "$what" 4) | $(figure disturbed "$what" 5) | $(
+      [ "$what" = quiet ] || echo "p99.9 <= 2 x quiet"
+    ) |"
+  done
+  stop tidegate
+}
+disturb() {
+  local drive=("$here/target/release/drive" "http://127.0.0.1:$grpc_port" check --connections 1 --at-once 1)
+  case $1 in
+    quiet) sleep "$SECONDS_EACH" ;;
+    scraped) while sleep 0.1; do curl -s -o "$work/scrape" "http://127.0.0.1:$metrics_port/metrics"; done ;;
+    busy) exec "${drive[@]}" --keys 10000 --seconds "$SECONDS_EACH" >"$work/drive.out" 2>&1 ;;
+    # Each run asks for more keys than the one before: the new ones grow the table.
+    growing) exec "${drive[@]}" --keys $((1000000 * $2)) --seconds "$SECONDS_EACH" >"$work/drive.out" 2>&1 ;;
+  esac
+}
+
+# cores_used ROW NAME: processors that a server kept busy under h2load; the row is the connections.
+cores_used() {
+  local before output connections=${1#c}
+  before=$(ticks "$2")
+  output=$(h2load -t1 -c"$connections" -m64 -D "$SECONDS_EACH" -d "$work/body" \
+    -H 'content-type: application/grpc' -H 'te: trailers' \
+    "http://127.0.0.1:$(port_of "$2" grpc)/ratelimiter.v1.RateLimiter/Allow")
+  local spent=$(($(ticks "$2") - before))
+  awk -v spent="$spent" -v seconds="$SECONDS_EACH" -v n="$(awk '/^requests:/ { print $8 }' <<<"$output")" \
+    'BEGIN { printf "%.0f %.2f\n", n / seconds, spent / 100 / seconds }' >>"$work/figures.$1.$2"
+}
+cores() {
+  bare bare-tonic "$tonic_port"
+  start_tidegate
+  body "$work/body"
+  local connections name
+  for connections in c1 c2 c3 c8; do in_turn $connections cores_used tidegate bare-tonic; done
+  printf '\n### %s\n\n' "HTTP/2 connections, 64 calls at once on each, $(nproc) processors: \`compare/run-service.sh cores\`"
+  echo "| server | connections | requests per second | processors kept busy |"
+  echo "|---|---|---|---|"
+  for name in bare-tonic tidegate; do
+    for connections in c1 c2 c3 c8; do
+      echo "| $name | ${connections#c} | $(figure $connections $name 1) | $(figure $connections $name 2) |"
+    done
+  done
+  stop tidegate; stop bare-tonic
+}
+
 memory_table() {
   printf '\n### %s\n\n' "Resident memory: \`compare/run-service.sh memory\`"
   echo "| server | idle MB | with 1M keys MB | at most (VmHWM) MB | target |"
@@ -257,8 +322,8 @@ redis() {
 }
 
 case ${1:-} in
-  rest | json | grpc | batch | open | redis) build && "$1" ;;
+  rest | json | grpc | batch | open | disturbed | cores | redis) build && "$1" ;;
   memory) build && memory_table ;;
-  all) build && for table in rest json grpc batch open memory_table redis; do $table; done ;;
+  all) build && for table in rest json grpc batch open disturbed cores memory_table redis; do $table; done ;;
   *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
