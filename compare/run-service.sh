@@ -4,7 +4,7 @@
 #   compare/run-service.sh rest|json|grpc|batch|open|disturbed|cores|memory|redis|all
 #
 # Product and bare servers take turns; every figure is the median of RUNS (3) runs of SECONDS_EACH (5).
-# PEERS=1 also installs throttlecrab-server from crates.io into compare/.cache and measures it.
+# PEERS=1 also installs the published throttlecrab-server into compare/.cache and measures it.
 # TIDEGATE names another binary of the product; CEILINGS_ONLY=1 measures the bare servers alone.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
