@@ -11,8 +11,10 @@ mod workloads;
 
 use crate::settings::{Settings, Time};
 
-/// Each table's name, what it shows, and what measures it.
-const TABLES: &[(&str, &str, fn(&Settings))] = &[
+/// A table's name, what it shows, and what measures it.
+type Measured = (&'static str, &'static str, fn(&Settings));
+
+const TABLES: &[Measured] = &[
     (
         "speed",
         "one check, and batches of 16, at 1 to 5M keys, on one thread",
