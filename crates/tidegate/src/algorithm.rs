@@ -50,8 +50,7 @@ pub(crate) trait Step {
     #[inline]
     fn decide(&self, state: &mut Self::State, now: Timestamp, cost: u64, mode: Mode) -> Answer {
         let wait = if cost == 0 { Some(Span::ZERO) } else { self.wait(state, now, cost) };
-        let passes = wait == Some(Span::ZERO);
-        let charged = cost > 0 && (mode == Mode::Debit || (mode == Mode::Take && passes));
+        let charged = mode.charges(cost, wait == Some(Span::ZERO));
         if charged {
             self.charge(state, now, cost);
         } else if cost > 0 && mode == Mode::Take {

@@ -3,6 +3,7 @@
 mod account;
 mod batch;
 mod flat;
+mod hash;
 mod overflow;
 mod shard;
 mod sweep;

@@ -12,3 +12,10 @@ pub enum Mode {
     /// take would have got.
     Debit,
 }
+
+impl Mode {
+    /// Whether a request for `cost` is charged, given whether it passes.
+    pub(crate) fn charges(self, cost: u64, passes: bool) -> bool {
+        cost > 0 && (self == Mode::Debit || (self == Mode::Take && passes))
+    }
+}

@@ -54,8 +54,8 @@ pub(crate) struct Part {
     pub(crate) rule: Rule,
     /// The most its limit holds.
     pub(crate) max: Amount,
-    /// Where its state's words begin among those of the policy.
-    offset: usize,
+    /// Where its state's words begin and end among those of the policy.
+    words: (usize, usize),
 }
 
 impl Part {
@@ -67,14 +67,14 @@ impl Part {
             slot: slot(""),
             rule: limit.rule().clone(),
             max: limit.algorithm().max(),
-            offset: 0,
+            words: (0, 0),
         };
         let spacing = limit.min_interval().map(|interval| Part {
             limit: place,
             slot: slot("min_interval"),
             rule: Rule::spacing(interval),
             max: limit.algorithm().max(),
-            offset: 0,
+            words: (0, 0),
         });
         std::iter::once(own).chain(spacing)
     }
@@ -90,8 +90,9 @@ impl Part {
     }
 
     /// The words of this part among those of its policy.
+    #[inline]
     pub(crate) fn range(&self) -> std::ops::Range<usize> {
-        self.offset..self.offset + self.rule.words()
+        self.words.0..self.words.1
     }
 }
 
@@ -131,8 +132,8 @@ impl Policy {
         let mut parts: Box<[Part]> = parts.collect();
         let mut words = 0;
         for part in &mut parts {
-            part.offset = words;
-            words += part.rule.words();
+            part.words = (words, words + part.rule.words());
+            words = part.words.1;
         }
         let layout = Layout::of(parts.iter().map(Part::slot));
         let space = fingerprint(&[name.as_str()]);

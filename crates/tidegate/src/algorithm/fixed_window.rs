@@ -1,8 +1,9 @@
 //! The fixed window: a count that starts again with each window.
 
-use super::{Step, Words, count_from, put, word};
+use super::{Answer, Step, Words, count_from, put, word};
 use crate::amount::Amount;
 use crate::limit::Align;
+use crate::mode::Mode;
 use crate::time::{Span, Timestamp};
 
 /// A fixed window's numbers.
@@ -63,13 +64,48 @@ impl FixedWindow {
     }
 }
 
+/// What a settled state answers.
+impl FixedWindow {
+    #[inline]
+    fn wait_settled(&self, settled: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
+        let room = self.max.checked_sub(cost)?;
+        Some(if settled.used <= room { Span::ZERO } else { self.ends_after(settled, now) })
+    }
+
+    #[inline]
+    fn reset_settled(&self, settled: &WindowState, now: Timestamp) -> Span {
+        if settled.used == 0 { Span::ZERO } else { self.ends_after(settled, now) }
+    }
+
+    #[inline]
+    fn charge_settled(&self, settled: &WindowState, cost: u64) -> WindowState {
+        WindowState { used: settled.used.saturating_add(cost).min(2 * self.max), ..*settled }
+    }
+}
+
 impl Step for FixedWindow {
     type State = WindowState;
 
+    #[inline]
+    fn decide(&self, state: &mut WindowState, now: Timestamp, cost: u64, mode: Mode) -> Answer {
+        let mut settled = self.settled(state, now);
+        let wait = match cost {
+            0 => Some(Span::ZERO),
+            cost => self.wait_settled(&settled, now, cost),
+        };
+        let charged = mode.charges(cost, wait == Some(Span::ZERO));
+        if charged {
+            settled = self.charge_settled(&settled, cost);
+            *state = settled;
+        } else if cost > 0 && mode == Mode::Take {
+            self.restamp(state, now);
+        }
+        let remaining = self.max.saturating_sub(settled.used);
+        Answer { wait, charged, remaining, reset_after: self.reset_settled(&settled, now) }
+    }
+
     fn wait(&self, state: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
-        let room = self.max.checked_sub(cost)?;
-        let settled = self.settled(state, now);
-        Some(if settled.used <= room { Span::ZERO } else { self.ends_after(&settled, now) })
+        self.wait_settled(&self.settled(state, now), now, cost)
     }
 
     fn remaining(&self, state: &WindowState, now: Timestamp) -> u64 {
@@ -77,13 +113,11 @@ impl Step for FixedWindow {
     }
 
     fn reset_after(&self, state: &WindowState, now: Timestamp) -> Span {
-        let settled = self.settled(state, now);
-        if settled.used == 0 { Span::ZERO } else { self.ends_after(&settled, now) }
+        self.reset_settled(&self.settled(state, now), now)
     }
 
     fn charge(&self, state: &mut WindowState, now: Timestamp, cost: u64) {
-        let WindowState { start, used } = self.settled(state, now);
-        *state = WindowState { start, used: used.saturating_add(cost).min(2 * self.max) };
+        *state = self.charge_settled(&self.settled(state, now), cost);
     }
 
     /// A window that began with one key's request would end too early for another: it begins anew with

@@ -5,8 +5,9 @@
 //! that nothing is ever rounded: debt is counted in `1/den` of a millionth, of which exactly `num`
 //! come back each nanosecond.
 
-use super::{LATE_AT_MOST, Step, Words, put, word};
+use super::{Answer, LATE_AT_MOST, Step, Words, put, word};
 use crate::amount::{Amount, Divisor, Rate, gcd};
+use crate::mode::Mode;
 use crate::time::{Span, Timestamp};
 
 /// A bucket's numbers, in ticks of a nanosecond.
@@ -74,11 +75,13 @@ impl TokenBucket {
     }
 
     /// The time after `now` until a settled state owes no more than `debt`.
+    #[inline]
     fn until_owes(&self, settled: &BucketState, now: Timestamp, debt: u64) -> Span {
-        match self.num.ceil(settled.debt.saturating_sub(debt)) {
-            0 => Span::ZERO,
-            nanos => (settled.time + Span::from_nanos(nanos)).since(now),
+        if settled.debt <= debt {
+            return Span::ZERO;
         }
+        let span = Span::from_nanos(self.num.ceil(settled.debt - debt));
+        (settled.time + span).since(now)
     }
 
     /// How much comes back in `elapsed`; saturates far above any debt.
@@ -87,16 +90,53 @@ impl TokenBucket {
     }
 }
 
+/// What a settled state answers.
+impl TokenBucket {
+    #[inline]
+    fn wait_settled(&self, settled: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
+        let room = self.capacity.checked_sub(cost)? * self.den.get();
+        Some(self.until_owes(settled, now, room))
+    }
+
+    #[inline]
+    fn remaining_settled(&self, settled: &BucketState) -> u64 {
+        self.den.floor(self.empty.saturating_sub(settled.debt))
+    }
+
+    #[inline]
+    fn charge_settled(&self, settled: &BucketState, cost: u64) -> BucketState {
+        let debt = settled.debt.saturating_add(cost.saturating_mul(self.den.get()));
+        BucketState { debt: debt.min(2 * self.empty), ..*settled }
+    }
+}
+
 impl Step for TokenBucket {
     type State = BucketState;
 
+    #[inline]
+    fn decide(&self, state: &mut BucketState, now: Timestamp, cost: u64, mode: Mode) -> Answer {
+        let mut settled = self.settled(state, now);
+        let wait = match cost {
+            0 => Some(Span::ZERO),
+            cost => self.wait_settled(&settled, now, cost),
+        };
+        let charged = mode.charges(cost, wait == Some(Span::ZERO));
+        if charged {
+            settled = self.charge_settled(&settled, cost);
+            *state = settled;
+        } else if cost > 0 && mode == Mode::Take {
+            self.restamp(state, now);
+        }
+        let remaining = self.remaining_settled(&settled);
+        Answer { wait, charged, remaining, reset_after: self.until_owes(&settled, now, 0) }
+    }
+
     fn wait(&self, state: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
-        let room = self.capacity.checked_sub(cost)? * self.den.get();
-        Some(self.until_owes(&self.settled(state, now), now, room))
+        self.wait_settled(&self.settled(state, now), now, cost)
     }
 
     fn remaining(&self, state: &BucketState, now: Timestamp) -> u64 {
-        self.den.floor(self.empty.saturating_sub(self.settled(state, now).debt))
+        self.remaining_settled(&self.settled(state, now))
     }
 
     fn reset_after(&self, state: &BucketState, now: Timestamp) -> Span {
@@ -104,9 +144,7 @@ impl Step for TokenBucket {
     }
 
     fn charge(&self, state: &mut BucketState, now: Timestamp, cost: u64) {
-        let BucketState { time, debt } = self.settled(state, now);
-        let debt = debt.saturating_add(cost.saturating_mul(self.den.get())).min(2 * self.empty);
-        *state = BucketState { time, debt };
+        *state = self.charge_settled(&self.settled(state, now), cost);
     }
 
     fn refund(&self, state: &mut BucketState, now: Timestamp, cost: u64, _taken_at: Timestamp) {

@@ -40,15 +40,24 @@ pub(super) struct Taken {
 
 impl Account<'_> {
     /// Decides a check that is a call of its own.
+    #[inline]
     pub(super) fn take(&mut self, check: &Check<'_>) -> Taken {
         // Most policies have one part; then there is nothing to agree on, and the state is read once.
-        // For the others the room for waits is sized by the policy: clearing the most there can be
-        // would cost more than deciding.
         match self.policy.parts() {
             [part] if self.no_room.is_none() => self.take_alone(part, check),
-            [_, _] => self.take_together::<2>(check),
-            _ => self.take_together::<MAX_PARTS>(check),
+            [_, _] => self.take_two(check),
+            _ => self.take_many(check),
         }
+    }
+
+    #[inline(never)]
+    fn take_two(&mut self, check: &Check<'_>) -> Taken {
+        self.take_together::<2>(check)
+    }
+
+    #[inline(never)]
+    fn take_many(&mut self, check: &Check<'_>) -> Taken {
+        self.take_together::<MAX_PARTS>(check)
     }
 
     #[inline]
@@ -62,6 +71,8 @@ impl Account<'_> {
         }
     }
 
+    /// Decides by several parts; the room for waits is sized by the policy, since clearing the most
+    /// there can be would cost more than deciding.
     fn take_together<const N: usize>(&mut self, check: &Check<'_>) -> Taken {
         let mut waits = [Some(Span::ZERO); N];
         let waits = &mut waits[..self.policy.parts().len()];

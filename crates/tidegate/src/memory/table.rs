@@ -1,13 +1,13 @@
 //! The table: every key's states, in shards, each under a lock of its own.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use siphasher::sip::SipHasher13;
 use smallvec::{SmallVec, smallvec};
 
 use super::account::{Account, Taken};
+use super::hash::Secret;
 use super::overflow::SharedStates;
 use super::shard::Shard;
 use super::{MemoryConfig, Overflow};
@@ -70,7 +70,7 @@ impl Home {
 #[derive(Debug)]
 pub(super) struct Table {
     shards: Box<[Line]>,
-    secret: (u64, u64),
+    secret: Secret,
     max_keys: usize,
     overflow: Overflow,
     shared: SharedStates,
@@ -93,7 +93,7 @@ impl Table {
         let random = || RandomState::new().hash_one(max_keys);
         Table {
             shards: (0..shards).map(|_| Line(Mutex::new(Shard::empty()))).collect(),
-            secret: (random(), random()),
+            secret: Secret(random(), random()),
             max_keys,
             overflow: config.overflow,
             shared: SharedStates::new(max_keys),
@@ -119,10 +119,7 @@ impl Table {
 
     /// What stands for policy and key; never zero, which marks a free place.
     pub(super) fn hash(&self, check: &Check<'_>) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
-        hasher.write_u64(check.policy.space());
-        hasher.write(check.key.as_bytes());
-        hasher.finish().max(1)
+        self.secret.hash(check.policy.space(), check.key.as_bytes()).max(1)
     }
 
     /// Which shard a hash lives in, by bits that do not order entries within it.
