@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tidegate::{Check, MemoryStore, Store, StoreError, SystemClock, Verdict};
+use tidegate::{Check, MemoryStore, Store, StoreError, Verdict};
 use tidegate_redis::RedisStore;
 
 use crate::settings::StoreSettings;
@@ -35,9 +35,7 @@ impl Backend {
     #[must_use]
     pub fn of(settings: &StoreSettings) -> Backend {
         match settings {
-            StoreSettings::Memory(config) => {
-                Backend::Memory(MemoryStore::with_clock(*config, SystemClock::new()))
-            }
+            StoreSettings::Memory(config) => Backend::Memory(MemoryStore::with_config(*config)),
             StoreSettings::Redis(config) => Backend::Redis(RedisStore::new(config.clone())),
         }
     }

@@ -292,7 +292,10 @@ impl Rate {
     #[must_use]
     pub fn nearest_for(self, capacity: Amount) -> Option<Rate> {
         let whole = u128::from(capacity.as_micros()).max(1) * 2;
-        self.nearest_within(DOMAIN - 1, (DOMAIN - 1) / whole)
+        match (DOMAIN - 1) / whole {
+            0 => None,
+            max_den => self.nearest_within(DOMAIN - 1, max_den),
+        }
     }
 }
 
@@ -386,6 +389,13 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_too_fine_for_any_capacity_is_refused_for_none_too() {
+        let rate = Rate::from_decimal("4503599627370497e-19").expect("a rate");
+        let error = Limit::token_bucket("a", Amount::ZERO, rate);
+        assert!(matches!(error, Err(LimitError::RateTooFine { .. })), "{error:?}");
+    }
+
+    #[test]
     fn decimal_rates_round_to_the_nearest_that_fits() {
         let capacity = Amount::from_units(1_000_000);
         let exact = Rate::from_decimal("0.1").expect("a rate");
@@ -393,5 +403,6 @@ mod tests {
         let fine = Rate::from_decimal("3.14159265358979").expect("a rate");
         let nearest = fine.nearest_for(capacity).expect("one fits");
         assert_eq!((nearest.num(), nearest.den()), (355, 113));
+        assert_eq!(fine.nearest_for(Amount::MAX), None, "no rate fits such a capacity");
     }
 }

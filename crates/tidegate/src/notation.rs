@@ -107,7 +107,11 @@ impl FromStr for Quota {
         let burst = burst.map(str::parse).transpose().map_err(|_| refuse())?;
         let (count, period) = split_quota(quota).ok_or_else(refuse)?;
         let count: Amount = count.trim().parse().map_err(|_| refuse())?;
-        let period = parse_span(period).map_err(|_| refuse())?;
+        let (period, exact) = read_span(period).map_err(|_| refuse())?;
+        // A rate is exact or refused: a period rounded to nanoseconds would be another rate.
+        if !exact {
+            return Err(NotationError::Finer { text: shortened(text) });
+        }
         if count.is_zero() || burst.is_some_and(Amount::is_zero) {
             return Err(NotationError::Zero { text: shortened(text) });
         }
@@ -151,26 +155,32 @@ fn split_quota(quota: &str) -> Option<(&str, &str)> {
 /// # Ok::<(), tidegate::NotationError>(())
 /// ```
 pub fn parse_span(text: &str) -> Result<Span, NotationError> {
+    read_span(text).map(|(span, _)| span)
+}
+
+/// Reads a length of time, and says whether it is one of whole nanoseconds.
+fn read_span(text: &str) -> Result<(Span, bool), NotationError> {
     let refuse = || NotationError::Span { text: shortened(text) };
     let lower = text.trim().to_ascii_lowercase();
     let mut rest = lower.as_str();
-    let mut total = Span::ZERO;
+    let (mut total, mut exact) = (Span::ZERO, true);
     while !rest.is_empty() {
-        let (part, after) = parse_part(rest, total.is_zero()).ok_or_else(refuse)?;
+        let (part, whole, after) = parse_part(rest, total.is_zero()).ok_or_else(refuse)?;
         total = total + part;
+        exact &= whole;
         rest = after.trim_start();
     }
     match total {
         Span::ZERO if lower.is_empty() => Err(refuse()),
         Span::ZERO => Err(NotationError::Zero { text: shortened(text) }),
         Span::MAX => Err(refuse()),
-        total => Ok(total),
+        total => Ok((total, exact)),
     }
 }
 
-/// Reads one number with its unit, and gives what follows it. A number or a unit may stand alone
-/// only when it is the whole text.
-fn parse_part(text: &str, first: bool) -> Option<(Span, &str)> {
+/// Reads one number with its unit, says whether it is one of whole nanoseconds, and gives what
+/// follows it. A number or a unit may stand alone only when it is the whole text.
+fn parse_part(text: &str, first: bool) -> Option<(Span, bool, &str)> {
     let number_end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, after) = text.split_at(number_end);
     let after = after.trim_start();
@@ -187,8 +197,9 @@ fn parse_part(text: &str, first: bool) -> Option<(Span, &str)> {
     };
     let number = if number.is_empty() { "1" } else { number };
     let (num, den) = Decimal::parse(number).ok()?.fraction(0)?;
-    let nanos = num.checked_mul(u128::from(nanos))?.div_ceil(den);
-    Some((Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)), after))
+    let nanos = num.checked_mul(u128::from(nanos))?;
+    let span = Span::from_nanos(u64::try_from(nanos.div_ceil(den)).unwrap_or(u64::MAX));
+    Some((span, nanos.is_multiple_of(den), after))
 }
 
 /// Nanoseconds of a unit's name, singular or plural.
@@ -216,6 +227,12 @@ pub enum NotationError {
     /// The text is no length of time.
     #[error("{text:?} is no length of time; write it like 500ms, 30s, 5min, 1h or 1d")]
     Span {
+        /// The text, shortened.
+        text: String,
+    },
+    /// The period of a quota is not one of whole nanoseconds.
+    #[error("{text:?} has a period that is not whole nanoseconds; write it over a longer one")]
+    Finer {
         /// The text, shortened.
         text: String,
     },
@@ -271,6 +288,15 @@ mod tests {
         ] {
             assert!(text.parse::<Quota>().is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_period_is_exact_or_refused() {
+        for text in ["1/1.5ns", "1/0.0000000001s", "1/0.1ns"] {
+            let error = text.parse::<Quota>();
+            assert!(matches!(error, Err(NotationError::Finer { .. })), "{text}: {error:?}");
+        }
+        assert_eq!(parse_span("1.5ns"), Ok(Span::from_nanos(2)));
     }
 
     #[test]

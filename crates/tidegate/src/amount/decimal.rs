@@ -58,10 +58,11 @@ impl Decimal {
         Ok(())
     }
 
-    /// The value in millionths, rounded up; `u128::MAX` when it is larger than that.
+    /// The value in millionths, rounded up once; `u128::MAX` when it is larger than that.
     pub(super) fn micros_ceil(&self) -> u128 {
         match self.fraction(6) {
-            Some((num, den)) => num.div_ceil(den).saturating_add(u128::from(self.tail)),
+            Some((num, den)) if self.tail => (num / den).saturating_add(1),
+            Some((num, den)) => num.div_ceil(den),
             None if self.exponent > 0 => u128::MAX,
             None => 1,
         }
