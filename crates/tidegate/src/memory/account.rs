@@ -31,6 +31,26 @@ pub(super) struct Account<'a> {
     pub(super) no_room: Option<Span>,
 }
 
+impl Part {
+    /// What its answer says of its limit.
+    #[inline]
+    pub(super) fn decided(&self, answer: &Answer) -> Decision {
+        let outcome = match answer.wait {
+            None => Outcome::Exceeds,
+            Some(Span::ZERO) => Outcome::Allow,
+            Some(_) => Outcome::Deny,
+        };
+        Decision {
+            outcome,
+            limit_index: self.limit,
+            limit: self.max,
+            remaining: Amount::from_micros(answer.remaining),
+            retry_after: answer.wait.filter(|_| outcome == Outcome::Deny),
+            reset_after: answer.reset_after,
+        }
+    }
+}
+
 /// What one check came to.
 pub(super) struct Taken {
     pub(super) decision: Decision,
@@ -40,39 +60,15 @@ pub(super) struct Taken {
 
 impl Account<'_> {
     /// Decides a check that is a call of its own.
-    #[inline]
     pub(super) fn take(&mut self, check: &Check<'_>) -> Taken {
-        // Most policies have one part; then there is nothing to agree on, and the state is read once.
-        match self.policy.parts() {
-            [part] if self.no_room.is_none() => self.take_alone(part, check),
-            [_, _] => self.take_two(check),
-            _ => self.take_many(check),
+        // The room for waits is sized by the policy: clearing the most there can be would cost more
+        // than deciding.
+        match self.policy.parts().len() {
+            1 | 2 => self.take_together::<2>(check),
+            _ => self.take_together::<MAX_PARTS>(check),
         }
     }
 
-    #[inline(never)]
-    fn take_two(&mut self, check: &Check<'_>) -> Taken {
-        self.take_together::<2>(check)
-    }
-
-    #[inline(never)]
-    fn take_many(&mut self, check: &Check<'_>) -> Taken {
-        self.take_together::<MAX_PARTS>(check)
-    }
-
-    #[inline]
-    fn take_alone(&mut self, part: &Part, check: &Check<'_>) -> Taken {
-        let states = &mut self.states[part.range()];
-        let cost = check.cost.as_micros();
-        let answer = part.rule.decide(states, self.logs, self.now, cost, check.mode);
-        Taken {
-            decision: self.decided(part, &answer),
-            full_at: answer.charged.then(|| self.now + answer.reset_after),
-        }
-    }
-
-    /// Decides by several parts; the room for waits is sized by the policy, since clearing the most
-    /// there can be would cost more than deciding.
     fn take_together<const N: usize>(&mut self, check: &Check<'_>) -> Taken {
         let mut waits = [Some(Span::ZERO); N];
         let waits = &mut waits[..self.policy.parts().len()];
@@ -170,25 +166,7 @@ impl Account<'_> {
         let states = &self.states[part.range()];
         let remaining = part.rule.remaining(states, self.logs, self.now);
         let reset_after = part.rule.reset_after(states, self.logs, self.now);
-        self.decided(part, &Answer { wait, charged: false, remaining, reset_after })
-    }
-
-    /// What a part's answer says of its limit.
-    #[inline]
-    fn decided(&self, part: &Part, answer: &Answer) -> Decision {
-        let outcome = match answer.wait {
-            None => Outcome::Exceeds,
-            Some(Span::ZERO) => Outcome::Allow,
-            Some(_) => Outcome::Deny,
-        };
-        Decision {
-            outcome,
-            limit_index: part.limit,
-            limit: part.max,
-            remaining: Amount::from_micros(answer.remaining),
-            retry_after: answer.wait.filter(|_| outcome == Outcome::Deny),
-            reset_after: answer.reset_after,
-        }
+        part.decided(&Answer { wait, charged: false, remaining, reset_after })
     }
 
     /// When every state is back to full.

@@ -107,8 +107,10 @@ impl Table {
         now: Timestamp,
     ) -> Held<'a> {
         let policy = check.policy;
-        let (states, home) = match shard.locate(policy, hash) {
-            Some(place) => (States::from(&shard.states_mut(place).0[..policy.words()]), None),
+        let entry = shard.entry(policy, hash);
+        let copied = entry.map(|mut entry| States::from(&entry.states_mut()[..policy.words()]));
+        let (states, home) = match copied {
+            Some(states) => (states, None),
             None => (self.seeded(shard, policy, hash, now), Some(Home::None)),
         };
         Held { policy, hash, shard: self.shard_of(hash), states, home, pending: 0, full_at: None }
@@ -120,10 +122,10 @@ impl Table {
         let shard = shards.get_mut(shard);
         if let Some(home) = home {
             self.put_new(shard, policy, hash, states, home, full_at, now);
-        } else if let Some(place) = shard.locate(policy, hash) {
-            shard.states_mut(place).0[..states.len()].copy_from_slice(&states);
+        } else if let Some(mut entry) = shard.entry(policy, hash) {
+            entry.states_mut()[..states.len()].copy_from_slice(&states);
             if let Some(full_at) = full_at {
-                shard.set_full_at(place, policy, full_at);
+                entry.set_full_at(policy, full_at);
             }
         }
     }

@@ -52,6 +52,9 @@ impl Life {
 }
 
 impl Flat {
+    /// The most words of states in the smallest entries.
+    pub(super) const SMALL: usize = 4 - HEAD;
+
     /// A table of entries with room for this many words of states.
     pub(super) fn for_states(words: usize) -> Flat {
         Flat { words: Box::default(), len: 0, places: 0, shift: Flat::shift_for(words) }
@@ -71,6 +74,7 @@ impl Flat {
     }
 
     /// Where the entry of this hash is.
+    #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<At> {
         if self.words.is_empty() {
             return None;
@@ -85,14 +89,13 @@ impl Flat {
         }
     }
 
+    #[inline]
     pub(super) fn life(&self, at: At) -> Life {
         Life(self.words.get(at + 1).copied().unwrap_or(0))
     }
 
     pub(super) fn set_life(&mut self, at: At, life: Life) {
-        if let Some(word) = self.words.get_mut(at + 1) {
-            *word = life.0;
-        }
+        Flat::set_life_of(self.entry_mut(at), life);
     }
 
     /// The states of the entry there.
@@ -100,10 +103,25 @@ impl Flat {
         &self.words[at + HEAD..at + self.size()]
     }
 
-    /// The states of the entry there.
-    pub(super) fn states_mut(&mut self, at: At) -> &mut [u64] {
+    /// The entry there.
+    #[inline]
+    pub(super) fn entry_mut(&mut self, at: At) -> &mut [u64] {
         let size = self.size();
-        &mut self.words[at + HEAD..at + size]
+        &mut self.words[at..at + size]
+    }
+
+    /// The states in an entry.
+    #[inline]
+    pub(super) fn states_of(entry: &mut [u64]) -> &mut [u64] {
+        entry.get_mut(HEAD..).unwrap_or_default()
+    }
+
+    /// Sets the life of an entry.
+    #[inline]
+    pub(super) fn set_life_of(entry: &mut [u64], life: Life) {
+        if let Some(word) = entry.get_mut(1) {
+            *word = life.0;
+        }
     }
 
     /// Whether one more entry needs [`Flat::rebuild`] first.
@@ -127,7 +145,7 @@ impl Flat {
         self.words.copy_within(at..end, at + size);
         self.words[at] = hash;
         self.words[at + 1] = life.0;
-        let own = self.states_mut(at);
+        let own = Flat::states_of(&mut self.words[at..at + size]);
         own.fill(0);
         own.iter_mut().zip(states).for_each(|(own, word)| *own = *word);
         self.len += 1;
@@ -270,7 +288,7 @@ mod tests {
                     }
                     (_, Some(at)) => {
                         flat.set_life(at, life(value));
-                        flat.states_mut(at)[0] = value;
+                        Flat::states_of(flat.entry_mut(at))[0] = value;
                         map.insert(hash, value);
                     }
                     (_, None) => {

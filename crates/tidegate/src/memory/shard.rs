@@ -19,9 +19,39 @@ pub(super) struct Shard {
     earliest: Timestamp,
 }
 
+/// A key's entry, found.
+pub(super) struct Entry<'a> {
+    words: &'a mut [u64],
+    /// What its states may name.
+    pub(super) logs: &'a mut Logs,
+    earliest: &'a mut Timestamp,
+}
+
+impl Entry<'_> {
+    /// Its states.
+    #[inline]
+    pub(super) fn states_mut(&mut self) -> &mut [u64] {
+        Flat::states_of(self.words)
+    }
+
+    /// Its states, and the logs that they may name.
+    #[inline]
+    pub(super) fn parts_mut(&mut self) -> (&mut [u64], &mut Logs) {
+        (Flat::states_of(self.words), self.logs)
+    }
+
+    /// Says when an entry of this policy is back to full.
+    #[inline]
+    pub(super) fn set_full_at(&mut self, policy: &Policy, full_at: Timestamp) {
+        let life = Life::new(full_at, policy.layout());
+        Flat::set_life_of(self.words, life);
+        *self.earliest = (*self.earliest).min(life.full_at());
+    }
+}
+
 /// Where a key's entry is: in which of the shard's tables, 0 being the small one, and where there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+struct Place {
     table: usize,
     at: At,
 }
@@ -32,8 +62,31 @@ impl Shard {
         Shard { small, larger: None, logs, earliest: Timestamp::from_nanos(u64::MAX) }
     }
 
-    /// Where this key's entry is, its states in the order of the policy.
-    pub(super) fn locate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+    /// This key's entry, its states in the order of the policy.
+    #[inline]
+    pub(super) fn entry(&mut self, policy: &Policy, hash: u64) -> Option<Entry<'_>> {
+        let place = self.locate(policy, hash)?;
+        let flat = match (place.table, &mut self.larger) {
+            (0, _) | (_, None) => &mut self.small,
+            (table, Some(larger)) => &mut larger[table - 1],
+        };
+        let words = flat.entry_mut(place.at);
+        Some(Entry { words, logs: &mut self.logs, earliest: &mut self.earliest })
+    }
+
+    #[inline]
+    fn locate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+        if Flat::SMALL >= policy.words()
+            && let Some(at) = self.small.find(hash)
+            && self.small.life(at).layout() == policy.layout()
+        {
+            return Some(Place { table: 0, at });
+        }
+        self.locate_elsewhere(policy, hash)
+    }
+
+    /// Where the entry is when it is not among the small ones as it should be.
+    fn locate_elsewhere(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
         let table = self.table_for(policy);
         let at = table.and_then(|table| self.flat(table).find(hash));
         match (table, at) {
@@ -45,28 +98,9 @@ impl Shard {
         }
     }
 
-    /// The states at a place, and the logs that they may name.
-    pub(super) fn states_mut(&mut self, place: Place) -> (&mut [u64], &mut Logs) {
-        let flat = match place.table.checked_sub(1) {
-            None => &mut self.small,
-            Some(table) => match self.larger.as_mut().and_then(|larger| larger.get_mut(table)) {
-                Some(flat) => flat,
-                None => unreachable!("a place is in a table that is there"),
-            },
-        };
-        (flat.states_mut(place.at), &mut self.logs)
-    }
-
     /// The logs that states of this shard may name.
     pub(super) fn logs_mut(&mut self) -> &mut Logs {
         &mut self.logs
-    }
-
-    /// Says when the entry at a place, of this policy, is back to full.
-    pub(super) fn set_full_at(&mut self, place: Place, policy: &Policy, full_at: Timestamp) {
-        let life = Life::new(full_at, policy.layout());
-        self.flat_mut(place.table).set_life(place.at, life);
-        self.earliest = self.earliest.min(life.full_at());
     }
 
     /// Adds an entry for a key that has none, and says how many that were back to full it dropped to
@@ -96,11 +130,10 @@ impl Shard {
 
     /// Forgets a key, and says whether it was there.
     pub(super) fn remove(&mut self, policy: &Policy, hash: u64) -> bool {
-        let Some(place) = self.locate(policy, hash) else {
-            return false;
-        };
-        let (states, logs) = self.states_mut(place);
-        forget_logs(&policy.layout().slots(), states, logs);
+        let Some(place) = self.locate(policy, hash) else { return false };
+        let (mut states, slots) =
+            (self.flat(place.table).states(place.at).to_vec(), policy.layout().slots());
+        forget_logs(&slots, &mut states, &mut self.logs);
         self.flat_mut(place.table).remove(place.at);
         true
     }
@@ -204,17 +237,18 @@ impl Shard {
         1 + self.larger.as_ref().map_or(0, |larger| larger.len())
     }
 
+    /// The table of this number; there is always the small one.
     fn flat(&self, table: usize) -> &Flat {
-        match (table.checked_sub(1), &self.larger) {
-            (Some(table), Some(larger)) => &larger[table],
-            _ => &self.small,
+        match (table, &self.larger) {
+            (0, _) | (_, None) => &self.small,
+            (table, Some(larger)) => &larger[table - 1],
         }
     }
 
     fn flat_mut(&mut self, table: usize) -> &mut Flat {
-        match (table.checked_sub(1), &mut self.larger) {
-            (Some(table), Some(larger)) => &mut larger[table],
-            _ => &mut self.small,
+        match (table, &mut self.larger) {
+            (0, _) | (_, None) => &mut self.small,
+            (table, Some(larger)) => &mut larger[table - 1],
         }
     }
 }

@@ -137,14 +137,22 @@ impl Table {
         let hash = self.hash(check);
         let mut shard = self.lock(self.shard_of(hash));
         let policy = check.policy;
-        let Some(place) = shard.locate(policy, hash) else {
+        let Some(mut entry) = shard.entry(policy, hash) else {
             return self.take_new(&mut shard, check, hash, now);
         };
-        let (states, logs) = shard.states_mut(place);
+        let (states, logs) = entry.parts_mut();
+        // Most policies have one part; then there is nothing to agree on, and the state is read once.
+        if let [part] = policy.parts() {
+            let answer = part.rule.decide(states, logs, now, check.cost.as_micros(), check.mode);
+            if answer.charged {
+                entry.set_full_at(policy, now + answer.reset_after);
+            }
+            return part.decided(&answer);
+        }
         let mut account = Account { policy, states, logs, now, pending: 0, no_room: None };
         let Taken { decision, full_at } = account.take(check);
         if let Some(full_at) = full_at {
-            shard.set_full_at(place, policy, full_at);
+            entry.set_full_at(policy, full_at);
         }
         decision
     }
@@ -244,14 +252,12 @@ impl Table {
     pub(super) fn refund(&self, check: &Check<'_>, now: Timestamp, taken_at: Timestamp) {
         let (hash, policy) = (self.hash(check), check.policy);
         let mut shard = self.lock(self.shard_of(hash));
-        let Some(place) = shard.locate(policy, hash) else {
-            return;
-        };
-        let (states, logs) = shard.states_mut(place);
+        let Some(mut entry) = shard.entry(policy, hash) else { return };
+        let (states, logs) = entry.parts_mut();
         let mut account = Account { policy, states, logs, now, pending: 0, no_room: None };
         account.refund(check.cost, taken_at);
         let full_at = account.full_at();
-        shard.set_full_at(place, policy, full_at);
+        entry.set_full_at(policy, full_at);
     }
 
     /// Forgets a key under a policy.
