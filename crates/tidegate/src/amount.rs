@@ -128,6 +128,15 @@ impl fmt::Display for Amount {
 }
 
 /// Why a text or a double is no amount.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Amount, AmountError};
+///
+/// assert_eq!("-1".parse::<Amount>(), Err(AmountError::Negative));
+/// assert_eq!("0x10".parse::<Amount>(), Err(AmountError::NotDecimal));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AmountError {

@@ -9,7 +9,25 @@ pub use system::SystemClock;
 
 use crate::time::{Span, Timestamp};
 
-/// Where a store takes the time from.
+/// Where a store takes the time from, in Unix nanoseconds.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Clock, MemoryConfig, MemoryStore, Span, SystemClock, Timestamp};
+///
+/// /// A clock that runs an hour ahead.
+/// struct Ahead(SystemClock);
+///
+/// impl Clock for Ahead {
+///     fn now(&self) -> Timestamp {
+///         self.0.now() + Span::from_secs(3_600)
+///     }
+/// }
+///
+/// let store = MemoryStore::with_clock(MemoryConfig::default(), Ahead(SystemClock::new()));
+/// assert!(store.is_empty());
+/// ```
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;

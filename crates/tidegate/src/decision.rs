@@ -6,6 +6,19 @@ use crate::amount::Amount;
 use crate::time::{Span, Timestamp};
 
 /// Whether a cost may pass.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Amount, Limit, Limiter, MemoryStore, Outcome, Policy};
+///
+/// let policy = Policy::new("api", [Limit::quota("burst", "5/s")?])?;
+/// let limiter = Limiter::new(MemoryStore::new(), policy);
+/// let too_much = limiter.check_cost("alice", Amount::from_units(6))?;
+/// assert_eq!(too_much.outcome, Outcome::Exceeds);
+/// assert_eq!(too_much.retry_after, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It passes.
@@ -96,6 +109,26 @@ impl Decision {
 
     /// Folds a minimum spacing's answer into that of the limit it belongs to: the worse outcome,
     /// the longer wait, the limit's own numbers.
+    ///
+    /// For stores, which keep a spacing's state apart from its limit's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tidegate::{Amount, Decision, Outcome, Span};
+    ///
+    /// let own = Decision {
+    ///     outcome: Outcome::Allow,
+    ///     limit_index: 0,
+    ///     limit: Amount::from_units(5),
+    ///     remaining: Amount::from_units(4),
+    ///     retry_after: None,
+    ///     reset_after: Span::ZERO,
+    /// };
+    /// let wait = Some(Span::from_millis(500));
+    /// let spacing = Decision { outcome: Outcome::Deny, retry_after: wait, ..own };
+    /// assert_eq!(own.with_spacing(&spacing).retry_after, wait);
+    /// ```
     #[must_use]
     pub fn with_spacing(self, spacing: &Decision) -> Decision {
         let outcome = match (self.outcome, spacing.outcome) {

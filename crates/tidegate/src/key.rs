@@ -42,6 +42,14 @@ impl<'a> Key<'a> {
 }
 
 /// Why bytes are no key.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Key, KeyError};
+///
+/// assert_eq!(Key::new(&[0; 1025]), Err(KeyError::TooLong { len: 1025 }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {

@@ -21,6 +21,18 @@ const FASTEST_UNITS_PER_SECOND: u128 = 1_000_000_000;
 /// How a limit counts.
 ///
 /// Times are [`Span`]s, amounts are [`Amount`]s.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Algorithm, Amount, Limit, Span};
+///
+/// let limit = Limit::rolling_window("exact", Amount::from_units(5), Span::from_secs(10))?;
+/// let expected = Algorithm::RollingWindow { max: Amount::from_units(5), window: Span::from_secs(10) };
+/// assert_eq!(*limit.algorithm(), expected);
+/// assert_eq!(limit.algorithm().name(), "rolling_window");
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// A bucket that starts full and refills continuously.
@@ -57,6 +69,16 @@ pub enum Algorithm {
 }
 
 /// Where a fixed window begins.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Algorithm, Align, Amount, Limit, Span};
+///
+/// let daily = Limit::fixed_window("daily", Amount::ONE, Span::from_secs(86_400))?;
+/// assert!(matches!(daily.algorithm(), Algorithm::FixedWindow { align: Align::Epoch, .. }));
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Align {
     /// At whole multiples of its length since the Unix epoch: a day is a UTC day.
@@ -309,6 +331,15 @@ fn check_window(window: Span) -> Result<(), LimitError> {
 }
 
 /// Why numbers make no limit.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Amount, Limit, LimitError, Span};
+///
+/// let error = Limit::fixed_window("short", Amount::ONE, Span::from_nanos(1));
+/// assert!(matches!(error, Err(LimitError::Window { .. })));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {

@@ -82,6 +82,16 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// # Errors
     ///
     /// [`KeyError`] when the key is not 1 to 1024 bytes. A denial is no error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// assert_eq!(limiter.check("alice")?.remaining, Amount::from_units(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, KeyError> {
         self.check_cost(key, Cost::ONE)
     }
@@ -91,6 +101,17 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// # Errors
     ///
     /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let decision = limiter.check_cost("alice", "2.5".parse()?)?;
+    /// assert_eq!(decision.remaining, "2.5".parse()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check_cost(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
         let key = Key::new(key.as_ref())?;
         Ok(self.store.take_one(&Check::take(key, &self.policy, cost)))
@@ -101,6 +122,17 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// # Errors
     ///
     /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// assert!(limiter.peek("alice", Amount::from_units(5))?.is_allowed());
+    /// assert_eq!(limiter.check("alice")?.remaining, Amount::from_units(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn peek(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
         let key = Key::new(key.as_ref())?;
         Ok(self.store.take_one(&Check::peek(key, &self.policy, cost)))
@@ -130,11 +162,27 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     }
 
     /// Gives `key` back the `cost` it took at `taken_at`: never above full, and nothing when the
-    /// window it was taken in is over.
+    /// window it was taken in is over. The time is that of the store's clock right after the
+    /// taking, or [`Verdict::at`](crate::Verdict::at).
     ///
     /// # Errors
     ///
     /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// use tidegate::Clock;
+    ///
+    /// limiter.check("alice")?;
+    /// let taken_at = limiter.store().clock().now();
+    /// limiter.refund("alice", Amount::ONE, taken_at)?;
+    /// assert_eq!(limiter.check("alice")?.remaining, Amount::from_units(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn refund(
         &self,
         key: impl AsRef<[u8]>,
@@ -151,6 +199,18 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// # Errors
     ///
     /// [`KeyError`] when the key is not 1 to 1024 bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// limiter.check_cost("alice", Amount::from_units(5))?;
+    /// limiter.reset("alice")?;
+    /// assert!(limiter.check("alice")?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reset(&self, key: impl AsRef<[u8]>) -> Result<(), KeyError> {
         let key = Key::new(key.as_ref())?;
         self.store.reset(&[Check::take(key, &self.policy, Cost::ZERO)]);

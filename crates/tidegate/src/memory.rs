@@ -23,6 +23,19 @@ use sweep::Sweeper;
 use table::Table;
 
 /// What the store does with a new key when it holds `max_keys` keys that are all in use.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Limit, Limiter, MemoryConfig, MemoryStore, Overflow, Policy};
+///
+/// let config = MemoryConfig { max_keys: 1, overflow: Overflow::Deny, ..Default::default() };
+/// let policy = Policy::new("api", [Limit::quota("burst", "5/hour")?])?;
+/// let limiter = Limiter::new(MemoryStore::with_config(config), policy);
+/// assert!(limiter.check("alice")?.is_allowed());
+/// assert!(!limiter.check("bob")?.is_allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// Counts new keys in a fixed number of shared states, several per key: a key may be denied early

@@ -1,6 +1,20 @@
 //! What a request does to a key's state.
 
 /// What a check does to the state.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Amount, Check, Key, Limit, MemoryStore, Mode, Policy};
+///
+/// let policy = Policy::new("api", [Limit::quota("burst", "5/s")?])?;
+/// let store = MemoryStore::new();
+/// let check = Check::take(Key::new("alice")?, &policy, Amount::from_units(5));
+/// assert!(store.take_one(&check.with_mode(Mode::Peek)).is_allowed());
+/// assert!(store.take_one(&check.with_mode(Mode::Take)).is_allowed());
+/// assert!(!store.take_one(&check.with_mode(Mode::Peek)).is_allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Takes the cost when every limit allows it; a denial changes nothing.

@@ -51,6 +51,13 @@ impl fmt::Display for Name {
 }
 
 /// A text that is no name.
+///
+/// # Examples
+///
+/// ```
+/// let error = tidegate::Name::new("a b").expect_err("a space");
+/// assert_eq!(error.to_string(), "\"a b\" is no name; use 1 to 64 of A-Z a-z 0-9 _ . -");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no name; use 1 to 64 of A-Z a-z 0-9 _ . -")]
 pub struct NameError {

@@ -215,6 +215,14 @@ fn shortened(text: &str) -> String {
 }
 
 /// Why a text says no quota or length of time.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{NotationError, Quota};
+///
+/// assert!(matches!("0/s".parse::<Quota>(), Err(NotationError::Zero { .. })));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotationError {

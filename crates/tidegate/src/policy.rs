@@ -180,6 +180,14 @@ impl PartialEq for Policy {
 }
 
 /// Why limits make no policy.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Policy, PolicyError};
+///
+/// assert!(matches!(Policy::new("none", []), Err(PolicyError::Count { count: 0, .. })));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {

@@ -73,6 +73,15 @@ impl StoreError {
 }
 
 /// The kinds of store failure.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::StoreErrorKind;
+///
+/// assert_eq!(StoreErrorKind::Timeout.label(), "timeout");
+/// assert_eq!(StoreErrorKind::ALL.len(), 5);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
