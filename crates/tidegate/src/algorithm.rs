@@ -111,14 +111,18 @@ trait Words: Copy + PartialEq {
     fn write(self, words: &mut [u64]);
 }
 
-/// The word at `place`, or zero.
-fn word(words: &[u64], place: usize) -> u64 {
-    words.get(place).copied().unwrap_or(0)
+/// The first words; zeros where there are fewer.
+#[inline]
+fn first<const N: usize>(words: &[u64]) -> [u64; N] {
+    words.first_chunk().copied().unwrap_or([0; N])
 }
 
 /// Writes these values over the first words.
+#[inline]
 fn put<const N: usize>(words: &mut [u64], values: [u64; N]) {
-    words.iter_mut().zip(values).for_each(|(word, value)| *word = value);
+    if let Some(words) = words.first_chunk_mut() {
+        *words = values;
+    }
 }
 
 /// What is asked of every kind of limit: one of the algorithms, or a minimum spacing.

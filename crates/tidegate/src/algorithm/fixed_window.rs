@@ -1,6 +1,6 @@
 //! The fixed window: a count that starts again with each window.
 
-use super::{Answer, Step, Words, count_from, put, word};
+use super::{Answer, Step, Words, count_from, first, put};
 use crate::amount::Amount;
 use crate::limit::Align;
 use crate::mode::Mode;
@@ -24,10 +24,13 @@ pub(crate) struct WindowState {
 impl Words for WindowState {
     const COUNT: usize = 2;
 
+    #[inline]
     fn read(words: &[u64]) -> WindowState {
-        WindowState { start: Timestamp::from_nanos(word(words, 0)), used: word(words, 1) }
+        let [start, used] = first(words);
+        WindowState { start: Timestamp::from_nanos(start), used }
     }
 
+    #[inline]
     fn write(self, words: &mut [u64]) {
         put(words, [self.start.as_nanos(), self.used]);
     }

@@ -1,7 +1,7 @@
 //! Where the logs of rolling windows are kept: their states' words only name them.
 
 use super::rolling_window::Log;
-use super::{put, word};
+use super::{first, put};
 
 /// The logs of many keys, each named by a number above zero. With no logs it is one word.
 #[derive(Debug, Default)]
@@ -74,5 +74,6 @@ impl Named {
 
 /// The place that these words name.
 fn place(words: &[u64]) -> Option<usize> {
-    word(words, 0).checked_sub(1).and_then(|place| usize::try_from(place).ok())
+    let [after] = first::<1>(words);
+    after.checked_sub(1).and_then(|place| usize::try_from(place).ok())
 }

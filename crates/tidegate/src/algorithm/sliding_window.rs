@@ -3,7 +3,7 @@
 //! With a previous window's count p, elapsed time e of the current one and its count c, used is
 //! `floor(p * (W - e) / W)` in whole units, plus c.
 
-use super::{Step, Words, count_from, put, word};
+use super::{Step, Words, count_from, first, put};
 use crate::amount::{Amount, MICROS_PER_UNIT};
 use crate::time::{Span, Timestamp};
 
@@ -25,14 +25,13 @@ pub(crate) struct SlidingState {
 impl Words for SlidingState {
     const COUNT: usize = 3;
 
+    #[inline]
     fn read(words: &[u64]) -> SlidingState {
-        SlidingState {
-            start: Timestamp::from_nanos(word(words, 0)),
-            previous: word(words, 1),
-            current: word(words, 2),
-        }
+        let [start, previous, current] = first(words);
+        SlidingState { start: Timestamp::from_nanos(start), previous, current }
     }
 
+    #[inline]
     fn write(self, words: &mut [u64]) {
         put(words, [self.start.as_nanos(), self.previous, self.current]);
     }

@@ -1,6 +1,6 @@
 //! A minimum spacing: one request of a key no sooner than an interval after the last.
 
-use super::{Step, Words, count_from, put, word};
+use super::{Step, Words, count_from, first, put};
 use crate::time::{Span, Timestamp};
 
 /// The interval.
@@ -20,7 +20,8 @@ impl Words for SpacingState {
     const COUNT: usize = 1;
 
     fn read(words: &[u64]) -> SpacingState {
-        SpacingState { last: word(words, 0).checked_sub(1).map(Timestamp::from_nanos) }
+        let [after] = first(words);
+        SpacingState { last: after.checked_sub(1).map(Timestamp::from_nanos) }
     }
 
     fn write(self, words: &mut [u64]) {

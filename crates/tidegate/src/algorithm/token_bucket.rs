@@ -5,7 +5,7 @@
 //! that nothing is ever rounded: debt is counted in `1/den` of a millionth, of which exactly `num`
 //! come back each nanosecond.
 
-use super::{Answer, LATE_AT_MOST, Step, Words, put, word};
+use super::{Answer, LATE_AT_MOST, Step, Words, first, put};
 use crate::amount::{Amount, Divisor, Rate, gcd};
 use crate::mode::Mode;
 use crate::time::{Span, Timestamp};
@@ -31,10 +31,13 @@ pub(crate) struct BucketState {
 impl Words for BucketState {
     const COUNT: usize = 2;
 
+    #[inline]
     fn read(words: &[u64]) -> BucketState {
-        BucketState { time: Timestamp::from_nanos(word(words, 0)), debt: word(words, 1) }
+        let [time, debt] = first(words);
+        BucketState { time: Timestamp::from_nanos(time), debt }
     }
 
+    #[inline]
     fn write(self, words: &mut [u64]) {
         put(words, [self.time.as_nanos(), self.debt]);
     }
