@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use parking_lot::MutexGuard;
-
 use super::account::{Account, MAX_PARTS, Wait};
+use super::lock::MutexGuard;
 use super::shard::Shard;
 use super::table::{Home, States, Table};
 use crate::check::Check;

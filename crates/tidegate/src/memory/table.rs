@@ -3,11 +3,11 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::{SmallVec, smallvec};
 
 use super::account::{Account, Taken};
 use super::hash::Secret;
+use super::lock::{Mutex, MutexGuard};
 use super::overflow::SharedStates;
 use super::shard::Shard;
 use super::{MemoryConfig, Overflow};
