@@ -45,8 +45,9 @@ pub(crate) const MAX_GATHERED: usize = 64;
 pub(crate) const PING_EVERY: Duration = Duration::from_secs(30);
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The time that requests in flight have to finish when the service stops.
-pub(crate) const GRACE: Duration = Duration::from_secs(10);
+/// The time that requests in flight have to finish when the service stops. The process ends within
+/// ten seconds; what is left of them is for cutting off the rest.
+pub(crate) const GRACE: Duration = Duration::from_millis(9_500);
 
 /// The time that a client has to read its last answer before its connection is closed.
 pub(crate) const LINGER: Duration = Duration::from_millis(500);

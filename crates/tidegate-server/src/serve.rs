@@ -171,12 +171,16 @@ async fn probe(service: &Service, mut shutdown: Shutdown) {
     if !service.is_store_remote() {
         return;
     }
-    while !shutdown.is_given() {
-        service.probe().await;
-        tokio::select! {
-            () = sleep(PROBE_EVERY) => {}
-            () = shutdown.wait() => {}
+    let probes = async {
+        loop {
+            service.probe().await;
+            sleep(PROBE_EVERY).await;
         }
+    };
+    // A store that does not answer must not hold up the end: a probe is dropped where it waits.
+    tokio::select! {
+        () = probes => {}
+        () = shutdown.wait() => {}
     }
 }
 

@@ -32,12 +32,6 @@ impl Shutdown {
         // An error means that the stopper is gone, which is the word too.
         let _ = self.0.wait_for(|stopped| *stopped).await;
     }
-
-    /// Whether the word was given.
-    #[must_use]
-    pub fn is_given(&self) -> bool {
-        *self.0.borrow() || self.0.has_changed().is_err()
-    }
 }
 
 /// Waits for SIGINT or SIGTERM, and says which.

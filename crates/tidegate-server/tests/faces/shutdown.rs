@@ -118,3 +118,14 @@ async fn a_stuck_client_is_cut_off_when_the_grace_is_over() {
     timeout(Duration::from_secs(12), server.task).await.expect("an end in time").expect("no panic");
     assert!(started.elapsed() > Duration::from_secs(5), "it was given time");
 }
+
+/// P65: a store that does not answer holds up nothing when no request waits for it.
+#[tokio::test]
+async fn a_silent_store_does_not_hold_up_the_end() {
+    let store = Slow(MemoryStore::new(), Duration::from_secs(30));
+    let settings = settings([bucket("default", "100/hour")]);
+    let server = start_over(&settings, Backend::other(store)).await;
+    assert_eq!(server.get("/health").await.status, 200);
+    drain(&server.service, Duration::ZERO, &server.stopper).await;
+    timeout(Duration::from_secs(2), server.task).await.expect("an end in time").expect("no panic");
+}
