@@ -37,7 +37,8 @@ type Rare = Arc<dyn Fn(Request<Incoming>) -> Answering + Send + Sync>;
 /// The gRPC face. Cheap to clone: one for each connection.
 #[derive(Clone)]
 pub(crate) struct Grpc {
-    limiter: RateLimiterServer<Limiter>,
+    limiter: Limiter,
+    server: RateLimiterServer<Limiter>,
     health: HealthServer<HealthService>,
     reflection: Option<Rare>,
     reflection_alpha: Option<Rare>,
@@ -48,15 +49,31 @@ impl Grpc {
     pub(crate) fn new(service: Arc<Service>, health: &Health, shutdown: Shutdown) -> Grpc {
         let limiter = Limiter { service, shutdown };
         Grpc {
-            limiter: RateLimiterServer::new(limiter)
+            server: RateLimiterServer::new(limiter.clone())
                 .max_decoding_message_size(MAX_GRPC_MESSAGE)
                 .max_encoding_message_size(usize::MAX),
+            limiter,
             health: health.server(),
             // The descriptors are part of the build; if they were broken, a test would know, and
             // the service would only lack reflection.
             reflection: descriptors().build_v1().ok().map(rare),
             reflection_alpha: descriptors().build_v1alpha().ok().map(rare),
         }
+    }
+
+    /// Answers one call of the limiter. A message that cannot be read never gets to its method: here
+    /// tonic's answer to it is seen to.
+    fn decide(&self, request: Request<Incoming>) -> Answering {
+        let answering = self.server.clone().call(request);
+        let limiter = self.limiter.clone();
+        Box::pin(async move {
+            let answer = answering.await?;
+            // Only a call that failed before any answer has its status in the head.
+            Ok(match Status::from_header_map(answer.headers()) {
+                Some(status) => limiter.reread(status).into_http(),
+                None => answer,
+            })
+        })
     }
 }
 
@@ -91,7 +108,7 @@ impl hyper::service::Service<Request<Incoming>> for Grpc {
     fn call(&self, request: Request<Incoming>) -> Answering {
         let name = request.uri().path().split('/').nth(1).unwrap_or_default();
         let reflection = match name {
-            RateLimiterServer::<Limiter>::NAME => return self.limiter.clone().call(request),
+            RateLimiterServer::<Limiter>::NAME => return self.decide(request),
             HealthServer::<HealthService>::NAME => return self.health.clone().call(request),
             "grpc.reflection.v1.ServerReflection" => &self.reflection,
             "grpc.reflection.v1alpha.ServerReflection" => &self.reflection_alpha,
@@ -141,6 +158,14 @@ impl Limiter {
             governing: u32::try_from(answers.governing()).unwrap_or(u32::MAX),
             decisions: answers.iter().map(|answer| convert::response(&answer)).collect(),
         })
+    }
+
+    /// What became of a message that could not be read: refused, and counted, as the mistake it is.
+    fn reread(&self, status: Status) -> Status {
+        match status::unreadable(&status) {
+            Some(mistake) => self.refuse(&mistake.into()),
+            None => status,
+        }
     }
 
     /// A refusal as a status, counted when it was the client's mistake.

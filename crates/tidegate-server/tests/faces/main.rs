@@ -6,6 +6,7 @@ mod grpc;
 mod harness;
 mod json;
 mod limit;
+mod messages;
 mod metrics;
 mod ports;
 #[cfg(unix)]

@@ -68,7 +68,7 @@ impl Conversation {
                     return asked;
                 }
                 Err(status) => {
-                    self.end = Some(status);
+                    self.end = Some(self.limiter.reread(status));
                     return asked;
                 }
             }
