@@ -48,11 +48,11 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Ready, with a store that is there.
-    pub(crate) fn new() -> Readiness {
+    /// Ready, with a store that is there; or `store_away` until it first answers.
+    pub(crate) fn new(store_away: bool) -> Readiness {
         Readiness {
-            state: watch::Sender::new(State::default()),
-            store_away: AtomicBool::new(false),
+            state: watch::Sender::new(State { store_away, ..State::default() }),
+            store_away: AtomicBool::new(store_away),
             errors: ErrorLog::default(),
         }
     }
@@ -103,7 +103,7 @@ impl Readiness {
             let changed = state.store_away != away;
             state.store_away = away;
             if changed && !away {
-                tracing::info!("the store answers again");
+                tracing::info!("the store answers");
             }
             changed
         });
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_store_that_is_away_degrades_until_it_answers_again() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(false);
         readiness.store_answered(Some(&failed(StoreErrorKind::Timeout)));
         assert_eq!(readiness.now(), Ready::Degraded);
         readiness.require_store(true);
@@ -162,15 +162,25 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_never_answered_is_away() {
+        let readiness = Readiness::new(true);
+        assert_eq!(readiness.now(), Ready::Degraded);
+        readiness.require_store(true);
+        assert_eq!(readiness.now(), Ready::No);
+        readiness.store_answered(None);
+        assert_eq!(readiness.now(), Ready::Yes);
+    }
+
+    #[test]
     fn foreign_data_under_one_key_leaves_the_service_ready() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(false);
         readiness.store_answered(Some(&failed(StoreErrorKind::ForeignData)));
         assert_eq!(readiness.now(), Ready::Yes);
     }
 
     #[test]
     fn a_draining_service_is_not_ready_whatever_its_store_says() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(false);
         readiness.drain();
         readiness.store_answered(None);
         assert_eq!(readiness.now(), Ready::No);

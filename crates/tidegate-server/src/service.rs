@@ -57,10 +57,10 @@ impl Service {
         let metrics = Metrics::new();
         Service {
             rules: ArcSwap::from_pointee(Rules::new(policies, &metrics)),
+            readiness: Readiness::new(backend.is_remote()),
             backend,
             stance,
             metrics,
-            readiness: Readiness::new(),
         }
     }
 

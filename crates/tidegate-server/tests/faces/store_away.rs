@@ -15,6 +15,9 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::harness::{Running, bucket, settings, start_over};
 
@@ -119,6 +122,7 @@ async fn the_stance_holds_while_the_store_is_away_and_no_longer() {
     for stance in [Stance::Deny, Stance::Allow] {
         let (server, fails) = switched(stance, false).await;
         assert_eq!(server.limit(&[("X-Client-Key", "used")]).await.status, 200);
+        assert_eq!(server.get("/ready").await.body, "ready\n");
         fails.store(true, Ordering::Relaxed);
         assert_stance(&server, stance).await;
         assert_eq!(server.get("/ready").await.body, "degraded\n");
@@ -168,6 +172,25 @@ async fn readiness_that_wants_a_store_fails_and_recovers_by_itself() {
         }
         fails.store(false, Ordering::Relaxed);
     }
+}
+
+/// A store that never answered is not taken to be there, on either face.
+#[tokio::test]
+async fn nothing_is_ready_before_the_store_has_answered() {
+    let mut settings = settings([bucket("default", "1/hour")]);
+    settings.ready_requires_store = true;
+    settings.store = StoreSettings::Redis(RedisConfig {
+        address: Address::Tcp { host: "127.0.0.1".into(), port: faulty(Fault::Silent).await },
+        timeout: Span::from_secs(30),
+        ..RedisConfig::default()
+    });
+    let server = start_over(&settings, Backend::of(&settings.store)).await;
+    let ready = server.get("/ready").await;
+    assert_eq!((ready.status, ready.body.as_str()), (503, "not ready\n"));
+    let mut health = HealthClient::new(server.channel().await);
+    let answer = health.check(HealthCheckRequest { service: String::new() }).await;
+    let status = answer.expect("health").into_inner().status();
+    assert_eq!(status, ServingStatus::NotServing);
 }
 
 /// What listens where Redis should be.
