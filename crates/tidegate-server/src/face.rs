@@ -1,7 +1,7 @@
 //! The faces: one for each protocol. They turn bytes into requests and answers into bytes.
 
-pub mod grpc;
-pub mod rest;
+pub(crate) mod grpc;
+pub(crate) mod rest;
 pub(crate) mod scrape;
 
 use std::fmt;

@@ -8,14 +8,14 @@ use tracing_subscriber::EnvFilter;
 /// Keeps the log running; when it is dropped, what is still to be written is.
 #[derive(Debug)]
 #[must_use]
-pub struct Logging(#[allow(dead_code, reason = "held to be dropped")] Option<WorkerGuard>);
+pub(crate) struct Logging(#[allow(dead_code, reason = "held to be dropped")] Option<WorkerGuard>);
 
 /// Starts the log at the level of `TIDEGATE_LOG`, else of `RUST_LOG`, else at info.
 ///
 /// Lines go through a bounded queue to a thread of its own, and those that find it full are left
 /// out: a slow reader of the log never slows a decision. When a log was started before, that one
 /// goes on.
-pub fn init() -> Logging {
+pub(crate) fn init() -> Logging {
     let (writer, guard) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
     let (filter, unreadable) = filter();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use tidegate::{Check, Mode, Name, Policy, StoreErrorKind};
 
-pub use exposition::{Format, Gauges};
+pub use exposition::Format;
+pub(crate) use exposition::Gauges;
 use histogram::Histogram;
 
 use crate::service::Answers;
@@ -104,7 +105,7 @@ impl Reason {
 
 /// Everything that is counted.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     durations: [Histogram; Ended::ALL.len()],
     bad_requests: [[Counter; Reason::ALL.len()]; Face::ALL.len()],
     store_errors: [Counter; StoreErrorKind::ALL.len()],
@@ -135,7 +136,7 @@ pub(crate) struct PolicyCounters {
 impl Metrics {
     /// Everything at zero.
     #[must_use]
-    pub fn new() -> Metrics {
+    pub(crate) fn new() -> Metrics {
         Metrics::default()
     }
 

@@ -23,15 +23,14 @@ pub(crate) type Reply = Response<Full<Bytes>>;
 
 /// The REST face. Cheap to clone: one for each connection.
 #[derive(Clone)]
-pub struct Rest {
+pub(crate) struct Rest {
     service: Arc<Service>,
     dialect: HeaderDialect,
 }
 
 impl Rest {
     /// A face on this service that tells of limits in this dialect.
-    #[must_use]
-    pub fn new(service: Arc<Service>, dialect: HeaderDialect) -> Rest {
+    pub(crate) fn new(service: Arc<Service>, dialect: HeaderDialect) -> Rest {
         Rest { service, dialect }
     }
 

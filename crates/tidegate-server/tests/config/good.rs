@@ -2,8 +2,8 @@
 
 use tidegate::{Amount, Limit, Overflow, Rate, Span};
 use tidegate_redis::{RedisConfig, Secret};
-use tidegate_server::cli::explain;
 use tidegate_server::config::{Environment, Inputs, load, read};
+use tidegate_server::explain;
 use tidegate_server::settings::{HeaderDialect, Settings, Stance, StoreSettings};
 
 use crate::{default_limit, notes, settings};

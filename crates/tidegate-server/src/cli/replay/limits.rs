@@ -122,7 +122,7 @@ fn algorithm_named(word: &str) -> Result<&'static str, LimitFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::explain;
+    use crate::explain;
 
     fn described(texts: &[&str]) -> Result<Vec<String>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();

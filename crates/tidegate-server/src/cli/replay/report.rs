@@ -10,7 +10,7 @@ use super::args::ReplayArgs;
 use super::entry::key_parts;
 use super::play::{KeyTally, Tally};
 use super::read::Summary;
-use crate::cli::explain;
+use crate::explain;
 
 /// Lines shown of each kind that is counted.
 const EXAMPLES: usize = 5;
