@@ -22,10 +22,10 @@ use tower_service::Service as _;
 pub(crate) use health::{Health, follow};
 
 use crate::constants::MAX_GRPC_MESSAGE;
+use crate::face::Refused;
 use crate::proto::{DESCRIPTORS, v1 as wire};
-use crate::service::{CheckRequest, Face, Joint, Service};
+use crate::service::{CheckRequest, Face, Service};
 use crate::shutdown::Shutdown;
-use status::Refused;
 use wire::rate_limiter_server::{RateLimiter, RateLimiterServer};
 
 /// An answer to come.
@@ -130,29 +130,21 @@ struct Limiter {
 
 impl Limiter {
     async fn decide_one(&self, asked: &wire::AllowRequest) -> Result<wire::AllowResponse, Refused> {
-        let rules = self.service.rules();
-        let request = [convert::request(asked, "")?];
-        let answers = self.service.decide(&rules, &request, Joint::All).await;
-        let answers = answers.map_err(|refusal| {
-            Refused::from_service(&refusal, |_| ("policy".into(), asked.policy.clone()))
-        })?;
-        // One request gets exactly one answer.
-        answers.first().map(|answer| convert::response(&answer)).ok_or(Refused::Store)
+        let request = convert::request(asked, "")?;
+        let answer = self.service.decide_one(self.service.rules(), request).await;
+        let answer = answer.map_err(|refusal| Refused::of(&refusal, |_| "policy".into()))?;
+        Ok(convert::response(&answer))
     }
 
     async fn decide_many(
         &self,
         asked: &wire::CheckRequest,
     ) -> Result<wire::CheckResponse, Refused> {
-        let rules = self.service.rules();
         let joint = convert::joint(asked)?;
         let requests: Vec<CheckRequest<'_>> = convert::requests(asked)?;
-        let unknown = |place: usize| {
-            let name = asked.checks.get(place).map_or("", |check| &check.policy);
-            (format!("checks[{place}].policy"), name.to_owned())
-        };
-        let answers = self.service.decide(&rules, &requests, joint).await;
-        let answers = answers.map_err(|refusal| Refused::from_service(&refusal, unknown))?;
+        let field = |place: usize| format!("checks[{place}].policy");
+        let answers = self.service.decide(self.service.rules(), &requests, joint).await;
+        let answers = answers.map_err(|refusal| Refused::of(&refusal, field))?;
         Ok(wire::CheckResponse {
             allowed: answers.is_allowed(),
             governing: u32::try_from(answers.governing()).unwrap_or(u32::MAX),
@@ -173,7 +165,7 @@ impl Limiter {
         if let Some(reason) = refused.reason() {
             self.service.mistaken(Face::Grpc, reason);
         }
-        refused.status()
+        status::of(refused)
     }
 }
 

@@ -74,7 +74,9 @@ impl Metrics {
     }
 
     fn write_decisions(&self, page: &mut Page) {
-        page.counter("ratelimiter_decisions", "Checks decided, by result.");
+        let help =
+            "Checks decided, by result; what a denied all-or-nothing call did not take is denied.";
+        page.counter("ratelimiter_decisions", help);
         for how in Ended::ALL {
             let [.., count] = self.durations[how as usize].cumulative();
             page.sample("ratelimiter_decisions_total", &[("result", how.label())], count);

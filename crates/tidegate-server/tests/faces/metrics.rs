@@ -57,6 +57,33 @@ async fn checks_are_counted_and_looks_are_not() {
     assert_eq!(value(&server, series).await, 2.0);
 }
 
+/// What was not taken is not counted as allowed: all or nothing is all denied.
+#[tokio::test]
+async fn a_denied_batch_counts_as_denied_whole() {
+    let server = start([bucket("default", "1/hour"), bucket("wide", "9/hour")]).await;
+    server.limit(&[("X-Client-Key", "used")]).await;
+    let wide = r#"{"key":"a","policy":"wide"}"#;
+    let batch = format!(r#"{{"checks":[{wide},{{"key":"used"}},{{"key":"a","cost":0}}]}}"#);
+    assert_eq!(server.check(&batch).await.json()["decisions"][0]["allowed"], true);
+    for (result, count) in [("allowed", 1.0), ("denied", 2.0)] {
+        let series = format!("ratelimiter_decisions_total{{result=\"{result}\"}}");
+        assert_eq!(value(&server, &series).await, count, "{result}");
+    }
+    let wide = |result: &str| {
+        let labels = format!("policy=\"wide\",limit=\"only\",result=\"{result}\"");
+        format!("ratelimiter_policy_decisions_total{{{labels}}}")
+    };
+    assert_eq!(value(&server, &wide("denied")).await, 1.0);
+    assert_eq!(value(&server, &wide("allowed")).await, 0.0);
+    // Each on its own takes what passes; and a debit is charged whatever becomes of the others.
+    let each = batch.replacen('{', r#"{"mode":"each","#, 1);
+    server.check(&each).await;
+    assert_eq!(value(&server, &wide("allowed")).await, 1.0);
+    let debit = r#"{"checks":[{"key":"a","policy":"wide","debit":true},{"key":"used"}]}"#;
+    server.check(debit).await;
+    assert_eq!(value(&server, &wide("allowed")).await, 2.0);
+}
+
 #[tokio::test]
 async fn mistakes_are_counted_by_face_and_reason() {
     let server = start([bucket("default", "1/hour")]).await;

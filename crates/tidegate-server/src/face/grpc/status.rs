@@ -3,55 +3,17 @@
 use tonic::{Code, Status};
 
 use crate::constants::MAX_GRPC_MESSAGE;
-use crate::face::Mistake;
-use crate::service::{Reason, Refusal};
+use crate::face::{Mistake, Refused};
+use crate::service::Reason;
 
-/// Why a request gets no decision.
-#[derive(Debug)]
-pub(super) enum Refused {
-    /// The client's mistake.
-    Mistake(Mistake),
-    /// The store failed, and the stance is to deny.
-    Store,
-}
-
-impl Refused {
-    /// The refusal of a request; `policy` finds the place and the name of an unknown policy.
-    pub(super) fn from_service(
-        refusal: &Refusal,
-        policy: impl FnOnce(usize) -> (String, String),
-    ) -> Refused {
-        match refusal {
-            Refusal::Store(_) => Refused::Store,
-            Refusal::UnknownPolicy { place } => {
-                let (field, name) = policy(*place);
-                Refused::Mistake(Mistake::policy(field, &name))
-            }
-        }
-    }
-
-    /// Which mistake it was, if it was one.
-    pub(super) fn reason(&self) -> Option<Reason> {
-        match self {
-            Refused::Mistake(mistake) => Some(mistake.reason),
-            Refused::Store => None,
-        }
-    }
-
-    pub(super) fn status(&self) -> Status {
-        match self {
-            Refused::Mistake(mistake) if mistake.reason == Reason::Policy => {
-                Status::not_found(mistake.to_string())
-            }
-            Refused::Mistake(mistake) => Status::invalid_argument(mistake.to_string()),
-            Refused::Store => Status::unavailable("rate limiter error"),
-        }
-    }
-}
-
-impl From<Mistake> for Refused {
-    fn from(mistake: Mistake) -> Refused {
-        Refused::Mistake(mistake)
+/// A refusal as a status.
+pub(super) fn of(refused: &Refused) -> Status {
+    let words = refused.to_string();
+    match refused {
+        Refused::Mistake(mistake) if mistake.reason == Reason::Policy => Status::not_found(words),
+        Refused::Mistake(_) => Status::invalid_argument(words),
+        Refused::SlowBody => Status::deadline_exceeded(words),
+        Refused::Store => Status::unavailable(words),
     }
 }
 
