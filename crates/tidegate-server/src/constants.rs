@@ -21,8 +21,15 @@ pub(crate) const MAX_GRPC_MESSAGE: usize = 2 * 1024 * 1024;
 pub(crate) const MAX_HEAD: usize = 16 * 1024;
 pub(crate) const MAX_HEADERS: usize = 100;
 
-/// The time a client has for the head of a request.
+/// The time a client has for the head of a request. Connections are looked at every [`LOOK_EVERY`], so
+/// one whose head does not come is closed between five and six seconds after its first byte.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often an HTTP/1 connection is looked at for a client that keeps it waiting.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often the first bytes of a connection are looked at again when they came in pieces.
+pub(crate) const PREFACE_PAUSE: Duration = Duration::from_millis(5);
 
 /// The time that an HTTP/1 connection may lie idle: longer than the pools of usual clients keep it,
 /// so that it is they who close it and no request meets a closed door.
@@ -55,8 +62,16 @@ pub(crate) const LINGER: Duration = Duration::from_millis(500);
 /// How often the store is asked whether it is there.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// The pause after an accept that failed for want of something that others must give back.
+/// The connections to one port that the system holds until they are accepted.
+pub(crate) const BACKLOG: i32 = 1_024;
+
+/// The pause after an accept that failed for want of something that others must give back, and how
+/// many of them go by for one line in the log: about one in two seconds.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSES_PER_LINE: u32 = 40;
+
+/// The least time between two lines in the log about a store that fails.
+pub(crate) const STORE_LINE_EVERY: Duration = Duration::from_secs(1);
 
 // A batch of full-length keys fits its body, even when JSON escapes every byte once.
 const _: () = assert!(MAX_JSON_BODY >= MAX_CHECKS * 2 * tidegate::Key::MAX_LEN);

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use tidegate::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::constants::STORE_LINE_EVERY;
 
 /// Whether requests should come here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,9 +118,6 @@ struct ErrorLog {
     left_out: AtomicU64,
 }
 
-/// The least time between two lines about the store.
-const EVERY: Duration = Duration::from_secs(1);
-
 impl ErrorLog {
     fn log(&self, error: &StoreError) {
         if self.is_due() {
@@ -134,7 +132,7 @@ impl ErrorLog {
     fn is_due(&self) -> bool {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = last.is_none_or(|last| now - last >= EVERY);
+        let due = last.is_none_or(|last| now - last >= STORE_LINE_EVERY);
         if due {
             *last = Some(now);
         }

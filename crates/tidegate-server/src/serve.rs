@@ -27,8 +27,9 @@ use crate::shutdown::{self, Shutdown, Stopper};
 ///
 /// [`ServeError`] when the runtime, the store or a port cannot be had.
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
-    let _logging = logging::init();
+    let logging = logging::init();
     announce::settings(settings);
+    logging.complain();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

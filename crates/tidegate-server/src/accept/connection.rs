@@ -15,10 +15,11 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::constants::{
     HEAD_TIMEOUT, LINGER, MAX_HEAD, MAX_HEADERS, MAX_STREAMS, PING_EVERY, PING_TIMEOUT,
+    PREFACE_PAUSE,
 };
 use crate::shutdown::Shutdown;
 
@@ -74,6 +75,7 @@ pub(crate) async fn serve<S: Http>(
     // Answers are small; none must wait for an acknowledgement of the one before. A socket that
     // refuses the option still works.
     let _ = stream.set_nodelay(true);
+    let accepted = Instant::now();
     let version = tokio::select! {
         version = timeout(HEAD_TIMEOUT, version(&stream)) => version,
         () = shutdown.wait() => return,
@@ -81,7 +83,7 @@ pub(crate) async fn serve<S: Http>(
     match version {
         Ok(Ok(Version::Http2)) => serve_http2(stream, service, shutdown).await,
         Ok(Ok(Version::Http1)) if protocol == Protocol::Any => {
-            serve_http1(stream, service, shutdown).await;
+            serve_http1(stream, accepted.elapsed(), service, shutdown).await;
         }
         // Gone, silent, or speaking what this port does not.
         _ => {}
@@ -99,8 +101,14 @@ async fn serve_http2<S: Http>(stream: TcpStream, service: S, mut shutdown: Shutd
     let _ = connection.await;
 }
 
-async fn serve_http1<S: Http>(stream: TcpStream, service: S, mut shutdown: Shutdown) {
-    let pulse = Arc::new(Pulse::default());
+/// Serves HTTP/1; `waited` is what the client has used already of the time for its first head.
+async fn serve_http1<S: Http>(
+    stream: TcpStream,
+    waited: Duration,
+    service: S,
+    mut shutdown: Shutdown,
+) {
+    let pulse = Arc::new(Pulse::new(waited));
     let stream = Watched::new(stream, Arc::clone(&pulse));
     let service = Attended::new(service, Arc::clone(&pulse));
     let mut connection = http1_builder().serve_connection(stream, service);
@@ -181,6 +189,6 @@ async fn version(stream: &TcpStream) -> io::Result<Version> {
         }
         // The preface came in pieces. Bytes that were only looked at keep the socket readable, so
         // there is nothing to wait for but time.
-        sleep(Duration::from_millis(5)).await;
+        sleep(PREFACE_PAUSE).await;
     }
 }
