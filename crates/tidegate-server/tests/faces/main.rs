@@ -11,5 +11,6 @@ mod metrics;
 mod ports;
 #[cfg(unix)]
 mod process;
+mod relay;
 mod shutdown;
 mod store_away;

@@ -1,8 +1,11 @@
 //! `GET /metrics`.
 
+use tidegate::MemoryConfig;
+use tidegate_server::backend::Backend;
 use tidegate_server::proto::v1::AllowRequest;
+use tidegate_server::settings::StoreSettings;
 
-use crate::harness::{Running, bucket, start};
+use crate::harness::{Running, bucket, settings, start, start_over};
 
 /// The value of one series, by its full text.
 async fn value(server: &Running, series: &str) -> f64 {
@@ -82,6 +85,34 @@ async fn a_denied_batch_counts_as_denied_whole() {
     let debit = r#"{"checks":[{"key":"a","policy":"wide","debit":true},{"key":"used"}]}"#;
     server.check(debit).await;
     assert_eq!(value(&server, &wide("allowed")).await, 2.0);
+}
+
+/// The store of this process, as it is chosen by settings: its keys are bounded, and those that find
+/// no room are counted, whether they come together or each on its own.
+#[tokio::test]
+async fn keys_and_those_without_room_are_seen() {
+    let mut settings = settings([bucket("default", "1/hour")]);
+    settings.store = StoreSettings::Memory(MemoryConfig { max_keys: 8, ..MemoryConfig::default() });
+    let server = start_over(&settings, Backend::of(&settings.store)).await;
+    let keys = async || value(&server, "ratelimiter_keys").await;
+    let overflowed = async || value(&server, "ratelimiter_overflow_total").await;
+    assert_eq!((keys().await, overflowed().await), (0.0, 0.0));
+    assert_eq!(server.limit(&[("X-Client-Key", "first")]).await.status, 200);
+    assert_eq!((keys().await, overflowed().await), (1.0, 0.0));
+    let batch = |mode: &str| {
+        let checks: Vec<String> = (0..50).map(|at| format!(r#"{{"key":"{mode}{at}"}}"#)).collect();
+        format!(r#"{{"mode":"{mode}","checks":[{}]}}"#, checks.join(","))
+    };
+    let mut before = 0.0;
+    for mode in ["each", "all"] {
+        assert_eq!(server.check(&batch(mode)).await.status, 200);
+        let (held, without_room) = (keys().await, overflowed().await);
+        assert!((1.0..=8.0).contains(&held), "{held} keys");
+        assert!(without_room >= before + 42.0, "{without_room} without room, {before} before");
+        before = without_room;
+    }
+    // The first key has its place still.
+    assert_eq!(server.limit(&[("X-Client-Key", "first")]).await.status, 429);
 }
 
 #[tokio::test]
