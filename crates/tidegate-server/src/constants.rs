@@ -54,7 +54,7 @@ pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The time that requests in flight have to finish when the service stops. The process ends within
 /// ten seconds; what is left of them is for cutting off the rest.
-pub(crate) const GRACE: Duration = Duration::from_millis(9_500);
+pub(crate) const GRACE: Duration = Duration::from_secs(9);
 
 /// The time that a client has to read its last answer before its connection is closed.
 pub(crate) const LINGER: Duration = Duration::from_millis(500);

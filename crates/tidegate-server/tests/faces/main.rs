@@ -9,8 +9,6 @@ mod limit;
 mod messages;
 mod metrics;
 mod ports;
-#[cfg(unix)]
-mod process;
 mod relay;
 mod shutdown;
 mod store_away;
