@@ -333,3 +333,21 @@ struct Rule {
     policy: Arc<Policy>,
     counters: PolicyCounters,
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate::{Limit, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_that_is_not_whole_is_the_stores_failure() {
+        let limit = Limit::quota("only", "1/s").expect("a limit");
+        let policy = Policy::new("default", [limit]).expect("a policy");
+        let check = Check::take(Key::new("a").expect("a key"), &policy, Cost::ONE);
+        let nothing = Verdict::many(Timestamp::from_secs(1), Vec::new());
+        let error = whole(nothing.clone(), &[check]).expect_err("a decision is missing");
+        assert_eq!(error.kind(), StoreErrorKind::Protocol);
+        assert_eq!(whole(nothing.clone(), &[]), Ok(nothing));
+    }
+}

@@ -51,9 +51,9 @@ fn a_store_that_is_away_does_not_hold_up_the_end() {
         let mut service = Service::start(&over(&server, "30s"));
         assert_eq!(Client::connect(service.http).limit("a").status, 200);
         if fault == "silent" {
-            server.pause()
+            server.pause();
         } else {
-            server.stop()
+            server.stop();
         }
         let port = service.http;
         let waiting = asks.then(|| spawn(move || Client::connect(port).try_limit("a")));
