@@ -121,6 +121,11 @@ async fn serve_http1<S: Http>(
             Lapse::Idle => false,
         },
     };
+    // From now on every answer says that it is the last. A request may be on its way already, so the
+    // connection is held a moment longer even when nothing is in flight.
+    pulse.close();
+    let is_over = is_over
+        || timeout(LINGER, poll_fn(|cx| connection.poll_without_shutdown(cx))).await.is_ok();
     if !is_over {
         Pin::new(&mut connection).graceful_shutdown();
         tokio::select! {

@@ -7,10 +7,12 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::Response;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::service::Service;
 use hyper_util::rt::TokioIo;
@@ -30,6 +32,8 @@ pub(super) struct Pulse {
     settled: AtomicU64,
     begun: AtomicU64,
     ended: AtomicU64,
+    /// Whether the next answer is the connection's last.
+    closing: AtomicBool,
 }
 
 /// Why a connection is given up.
@@ -50,6 +54,11 @@ impl Pulse {
     // Relaxed throughout: one task writes and reads all marks.
     fn read(&self) {
         bump(&self.reads);
+    }
+
+    /// Makes the next answer the last.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
     }
 
     fn begin(&self) {
@@ -166,7 +175,10 @@ impl<S> Attended<S> {
     }
 }
 
-impl<R, S: Service<R, Future: Unpin>> Service<R> for Attended<S> {
+impl<R, B, S> Service<R> for Attended<S>
+where
+    S: Service<R, Response = Response<B>, Future: Unpin>,
+{
     type Response = S::Response;
     type Error = S::Error;
     type Future = Answering<S::Future>;
@@ -183,13 +195,21 @@ pub(super) struct Answering<F> {
     pulse: Arc<Pulse>,
 }
 
-impl<F: Future + Unpin> Future for Answering<F> {
+impl<F, B, E> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<B>, E>> + Unpin,
+{
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let answer = Pin::new(&mut self.future).poll(cx);
-        if answer.is_ready() {
+        let mut answer = Pin::new(&mut self.future).poll(cx);
+        if let Poll::Ready(answer) = &mut answer {
             self.pulse.end();
+            if let Ok(answer) = answer
+                && self.pulse.closing.load(Ordering::Relaxed)
+            {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
         }
         answer
     }
