@@ -268,15 +268,18 @@ impl Answer {
     }
 }
 
-/// Exceeds before denials; of those the longest wait; else the least share; ties to the first.
+/// Exceeds before denials; of those the longest wait in whole microseconds; else the least share;
+/// ties to the first. The wait told is the longest of all.
 fn governing(decisions: &[Decision]) -> Decision {
     let share =
         |d: &Decision| exact(d.remaining) / exact(d.limit).max(exact(Amount::from_micros(1)));
     let having = |outcome| decisions.iter().filter(move |d| d.outcome == outcome);
     let least = |outcome| having(outcome).min_by_key(|d| share(d)).copied();
+    let micros = |d: &Decision| d.retry_after.map(Span::as_micros_ceil);
+    let wait = having(Outcome::Deny).map(|d| d.retry_after).max().flatten();
     let longest = having(Outcome::Deny)
-        .max_by_key(|d| (d.retry_after, std::cmp::Reverse(d.limit_index)))
-        .copied();
+        .max_by_key(|d| (micros(d), std::cmp::Reverse(d.limit_index)))
+        .map(|d| Decision { retry_after: wait, ..*d });
     least(Outcome::Exceeds).or(longest).or(least(Outcome::Allow)).expect("a policy has a limit")
 }
 
