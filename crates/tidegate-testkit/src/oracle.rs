@@ -70,7 +70,7 @@ impl Oracle {
                 let charged = match check.mode {
                     Mode::Take => granted,
                     Mode::Debit => true,
-                    _ => false,
+                    Mode::Peek => false,
                 };
                 self.settle_check(now, check, charged);
                 self.report(now, check, answers)

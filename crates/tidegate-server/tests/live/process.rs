@@ -1,12 +1,14 @@
 //! A service process of a test's own, on free ports, gone when the test ends.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
+
+pub(crate) use tidegate_testkit::free_port;
 
 /// How long a process may take to start or to stop before a test gives up: far above what it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -118,12 +120,6 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     Some(answer)
-}
-
-/// A port that nobody listens on now.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its address").port()
 }
 
 /// A folder of the caller's own.

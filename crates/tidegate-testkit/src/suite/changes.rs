@@ -3,7 +3,7 @@
 //! Every scene begins with requests under the old configuration and goes on under a new one of the
 //! same names.
 
-use tidegate::{Amount, Decision, Limit, Outcome, Policy, Span};
+use tidegate::{Amount, Decision, Limit, Outcome, Span};
 
 use super::Claim;
 use super::stage::{

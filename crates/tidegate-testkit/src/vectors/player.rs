@@ -110,7 +110,7 @@ impl<'a, R: Rig> Player<'a, R> {
         let window = self.policies[0].limits()[0].algorithm().window();
         for (at, count) in [(ZERO - window, &state["previous"]), (ZERO, &state["current"])] {
             self.rig.set_time(at);
-            self.ask(&self.policies, key, amount(count)?, Mode::Debit)?;
+            self.ask(self.policies, key, amount(count)?, Mode::Debit)?;
         }
         Ok(())
     }
@@ -195,14 +195,14 @@ impl<'a, R: Rig> Player<'a, R> {
     }
 
     fn refund(&self, key: &str, cost: Amount) -> Result<(), Skip> {
-        let checks = checks(&self.policies, key, cost)?;
+        let checks = checks(self.policies, key, cost)?;
         let taken_at = self.taken_at.get(key).copied().unwrap_or(ZERO);
         let done = self.rig.block_on(self.rig.store().refund(&checks, taken_at));
         done.map_err(|error| Skip::Wrong(error.to_string()))
     }
 
     fn reset(&self, key: &str) -> Result<(), Skip> {
-        let checks = checks(&self.policies, key, Amount::ZERO)?;
+        let checks = checks(self.policies, key, Amount::ZERO)?;
         let done = self.rig.block_on(self.rig.store().reset(&checks));
         done.map_err(|error| Skip::Wrong(error.to_string()))
     }
