@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tidegate::{
     Algorithm, Amount, Check, Clock, Decision, Key, Limit, ManualClock, MemoryConfig, MemoryStore,
-    Mode, Outcome, Policy, Rate, Span, Store, Timestamp, Verdict,
+    Mode, Policy, Rate, Span, Store, Timestamp, Verdict,
 };
 use tidegate_redis::RedisStore;
 use tidegate_testkit::RedisServer;
