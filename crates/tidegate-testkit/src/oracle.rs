@@ -223,12 +223,11 @@ impl Oracle {
                 place: place(true),
             });
         }
-        for meter in &mut meters {
-            if let Some(kept) = self.kept.get(&meter.place) {
-                meter.counter = kept.clone();
-            }
-        }
-        meters
+        let with_use = |meter: Meter| match self.kept.get(&meter.place) {
+            Some(kept) => Meter { counter: meter.counter.with_use_of(kept), ..meter },
+            None => meter,
+        };
+        meters.into_iter().map(with_use).collect()
     }
 
     /// Whole ticks up to an instant.
