@@ -43,17 +43,23 @@ fn from_file(path: &str) -> Result<Secret, String> {
 }
 
 impl<'a> Reader<'a> {
-    /// A password; none when it is an empty text. One that is not `used` is not looked up.
-    pub(super) fn secret(&mut self, node: &Node<'a>, name: &str, used: bool) -> Option<Secret> {
+    /// A password. The inner value is none when the text is empty, and when it is not `used`: then it
+    /// is not looked up.
+    pub(super) fn secret(
+        &mut self,
+        node: &Node<'a>,
+        name: &str,
+        used: bool,
+    ) -> Option<Option<Secret>> {
         if node.text() == Some("") {
-            return None;
+            return Some(None);
         }
         let (text, _) = self.scalar(node, name, "a text, env:NAME or file:PATH")?;
         if !used {
-            return None;
+            return Some(None);
         }
         match resolve(text, self.environment) {
-            Ok(secret) => Some(secret),
+            Ok(secret) => Some(Some(secret)),
             Err(reason) => {
                 self.refuse(node, format!("{name}: {reason}"));
                 None
