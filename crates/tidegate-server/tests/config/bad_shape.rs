@@ -418,6 +418,16 @@ limits.yaml:4:28: ratelimit_headers cannot be `draft7`
 "#,
     ),
     (
+        r#"metrics: { port: 9000 }
+listen: { http: "[::]:80", grpc: "[::]:80" }
+"#,
+        r#"limits.yaml:2:1: http and gRPC would both listen on [::]:80
+2 | listen: { http: "[::]:80", grpc: "[::]:80" }
+  | ^^^^^^
+  = give each its own port
+"#,
+    ),
+    (
         r#"listen: { http: "[::]:65536" }
 "#,
         r#"limits.yaml:1:17: listen.http: the port must be a number from 0 to 65535
