@@ -7,15 +7,8 @@ use super::document::Node;
 use super::keys;
 use super::reader::{Fields, Reader};
 use super::{redis_address, secret};
+use crate::constants::{MAX_PREFIX, MAX_SHARDS, TIMEOUT_MAX, TIMEOUT_MIN};
 use crate::settings::StoreSettings;
-
-/// The most shards that may be asked for.
-const MAX_SHARDS: u64 = 1 << 16;
-/// The shortest and the longest that a call to Redis may be given.
-const TIMEOUT_MIN: Span = Span::from_millis(1);
-const TIMEOUT_MAX: Span = Span::from_secs(60);
-/// The longest prefix, in bytes.
-const MAX_PREFIX: usize = 64;
 
 /// The chosen store, and the original's `default_ttl` if the store has one and Redis is chosen.
 pub(super) struct Backends {

@@ -60,8 +60,13 @@ impl<'a> Reader<'a> {
             return None;
         }
         let read: Vec<Option<Policy>> =
-            entries.iter().map(|(key, value)| self.policy(key, value)).collect();
+            entries.iter().map_while(|(key, value)| self.sought_policy(key, value)).collect();
         read.into_iter().collect()
+    }
+
+    /// A policy, if faults are still looked for; the inner value is none when it has some.
+    fn sought_policy(&mut self, key: &Node<'a>, value: &Node<'a>) -> Option<Option<Policy>> {
+        (!self.errors.are_enough()).then(|| self.policy(key, value))
     }
 
     fn policy(&mut self, key: &Node<'a>, value: &Node<'a>) -> Option<Policy> {
@@ -124,12 +129,15 @@ impl<'a> Reader<'a> {
             return None;
         }
         if let Some(Origin::File { start, .. }) = names.insert(name, node.origin) {
-            let line = position(self.text, start).line;
-            self.refuse_with(
-                node,
-                format!("policy {policy} has two limits named {name}"),
-                format!("the first is on line {line}; give each its own name"),
-            );
+            // Lines are counted from the top of the file: only for a fault that will be shown.
+            let help = match self.errors.is_full() {
+                true => String::new(),
+                false => {
+                    let line = position(self.text, start).line;
+                    format!("the first is on line {line}; give each its own name")
+                }
+            };
+            self.refuse_with(node, format!("policy {policy} has two limits named {name}"), help);
             return None;
         }
         let kind = kind?;

@@ -86,6 +86,9 @@ impl<'a> Reader<'a> {
     ) -> Option<Fields<'n, 'a>> {
         let entries = self.entries(node, name, known[0])?;
         for (key, _) in entries {
+            if self.errors.are_enough() {
+                return None;
+            }
             let word = key.text().unwrap_or_default();
             if !known.contains(&word) {
                 self.unknown(key, word, known);
