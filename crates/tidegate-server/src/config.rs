@@ -20,6 +20,7 @@ mod policies;
 mod rate;
 mod reader;
 mod redis_address;
+mod scalar;
 mod secret;
 
 use std::path::PathBuf;

@@ -3,7 +3,8 @@
 use tidegate::{Amount, AmountError, Limit, LimitError, Quota, Rate};
 
 use super::document::Node;
-use super::reader::{Reader, plain_number};
+use super::reader::Reader;
+use super::scalar::plain_number;
 
 /// A rate is rounded at most by one part in this many; what would need more is refused.
 const FINEST: u128 = 100;
