@@ -17,6 +17,7 @@ mod listen;
 mod mask;
 mod overrides;
 mod policies;
+mod quota_limit;
 mod rate;
 mod reader;
 mod redis_address;
@@ -35,6 +36,8 @@ pub use self::error::ConfigErrors;
 use self::excerpt::{Excerpt, position};
 use self::file::Source;
 pub use self::overrides::Override;
+pub(crate) use self::quota_limit::{Kind, QuotaFault};
+pub(crate) use self::rate::rounded_rates;
 use self::reader::{Fields, Reader};
 use crate::settings::{HeaderDialect, Settings, Stance};
 

@@ -9,11 +9,9 @@ use tidegate::{Amount, Limit, Name, Policy, PolicyTable, Rate, Span};
 use super::document::{Node, Origin};
 use super::excerpt::position;
 use super::keys;
-use super::limit::Kind;
+use super::quota_limit::Kind;
 use super::reader::{Fields, Reader};
-
-/// The policy that requests get which name none, and the limit of the original's form.
-const DEFAULT: &str = "default";
+use crate::constants::DEFAULT_POLICY;
 
 /// How a limit is written, for those who wrote something else.
 const EXAMPLE: &str = "- { name: burst, algorithm: token_bucket, capacity: 50, rate: 10/s }";
@@ -28,7 +26,7 @@ impl<'a> Reader<'a> {
         let flat = ["use_algo", "algo_settings"].iter().find_map(|name| top.key(name));
         let mut policies = named;
         if let Some(key) = flat {
-            if policies.iter().any(|policy| policy.name().as_str() == DEFAULT) {
+            if policies.iter().any(|policy| policy.name().as_str() == DEFAULT_POLICY) {
                 self.refuse_with(
                     key,
                     "the policy `default` is given twice: here and in `policies`",
@@ -39,7 +37,7 @@ impl<'a> Reader<'a> {
             policies.push(self.flat_policy(top)?);
         } else if policies.is_empty() {
             policies.push(self.built_in()?);
-        } else if !policies.iter().any(|policy| policy.name().as_str() == DEFAULT) {
+        } else if !policies.iter().any(|policy| policy.name().as_str() == DEFAULT_POLICY) {
             self.info("no policy is named default: every request must name its policy");
         }
         Some(PolicyTable::new(policies))
@@ -48,9 +46,9 @@ impl<'a> Reader<'a> {
     /// What holds when a configuration says nothing: 10 at once, then 1 per second.
     fn built_in(&mut self) -> Option<Policy> {
         let rate = Rate::per(Amount::ONE, Span::from_secs(1))?;
-        let limit = Limit::token_bucket(DEFAULT, Amount::from_units(10), rate).ok()?;
+        let limit = Limit::token_bucket(DEFAULT_POLICY, Amount::from_units(10), rate).ok()?;
         self.info("no policy is given: the default one allows 10 at once, then 1 per second");
-        Policy::new(DEFAULT, [limit]).ok()
+        Policy::new(DEFAULT_POLICY, [limit]).ok()
     }
 
     fn named_policies(&mut self, node: &Node<'a>) -> Option<Vec<Policy>> {
@@ -189,7 +187,7 @@ impl<'a> Reader<'a> {
                 self.info(format!("algo_settings.{name} is not used by {algorithm}"));
             }
         }
-        let limit = self.limit(DEFAULT, kind, fields)?;
-        Policy::new(DEFAULT, [limit]).ok()
+        let limit = self.limit(DEFAULT_POLICY, kind, fields)?;
+        Policy::new(DEFAULT_POLICY, [limit]).ok()
     }
 }
