@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate::Span;
+
 /// The policy asked when none is named.
 pub(crate) const DEFAULT_POLICY: &str = "default";
 
@@ -72,6 +74,36 @@ pub(crate) const PAUSES_PER_LINE: u32 = 40;
 
 /// The least time between two lines in the log about a store that fails.
 pub(crate) const STORE_LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// The largest configuration file that is read, in bytes.
+pub(crate) const MAX_CONFIG_FILE: u64 = 64 << 20;
+
+/// The largest file with a secret in it that is read, in bytes.
+pub(crate) const MAX_SECRET_FILE: u64 = 64 << 10;
+
+/// The most faults of a configuration that are shown, and that are looked for.
+pub(crate) const MAX_FAULTS_SHOWN: usize = 20;
+pub(crate) const MAX_FAULTS_SOUGHT: usize = 1_000;
+
+/// The most shards that may be asked for.
+pub(crate) const MAX_SHARDS: u64 = 1 << 16;
+
+/// The shortest and the longest time that a call to Redis may be given.
+pub(crate) const TIMEOUT_MIN: Span = Span::from_millis(1);
+pub(crate) const TIMEOUT_MAX: Span = Span::from_secs(60);
+
+/// The longest prefix of keys in Redis, in bytes.
+pub(crate) const MAX_PREFIX: usize = 64;
+
+/// The longest line of a log that is replayed, in bytes; of longer ones only the number is known.
+pub(crate) const MAX_LOG_LINE: usize = 1 << 20;
+
+const _: () = assert!(MAX_SHARDS.is_power_of_two());
+const _: () = assert!(TIMEOUT_MIN.as_nanos() < TIMEOUT_MAX.as_nanos());
+const _: () = assert!(MAX_FAULTS_SHOWN < MAX_FAULTS_SOUGHT);
+const _: () = assert!(MAX_SECRET_FILE < MAX_CONFIG_FILE);
+// A line with the longest key in it, every byte escaped, can be read.
+const _: () = assert!(MAX_LOG_LINE > 6 * tidegate::Key::MAX_LEN);
 
 // A batch of full-length keys fits its body, even when JSON escapes every byte once.
 const _: () = assert!(MAX_JSON_BODY >= MAX_CHECKS * 2 * tidegate::Key::MAX_LEN);
