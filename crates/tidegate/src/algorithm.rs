@@ -296,6 +296,17 @@ impl Rule {
         }
     }
 
+    /// How fast its amounts come back: a rate's numerator, or a window's nanoseconds.
+    pub(crate) fn pace(&self) -> u64 {
+        match self {
+            Rule::Bucket(step) => step.pace(),
+            Rule::Window(step) => step.window().as_nanos(),
+            Rule::Log(step) => step.window().as_nanos(),
+            Rule::Sliding(step) => step.window().as_nanos(),
+            Rule::Spacing(step) => step.interval().as_nanos(),
+        }
+    }
+
     /// Converts words written when the scale was another.
     pub(crate) fn convert(&self, words: &mut [u64], scale: u64) {
         if let Rule::Bucket(step) = self {

@@ -1,7 +1,7 @@
 //! Which states lie in a key's words: the parts of a policy, by a small number.
 //!
 //! A store keeps the number with each key's words, so that states are found again after a policy was
-//! changed: limits added, removed, put in another order, or given another rate.
+//! changed: limits added, removed, put in another order, or given another rate or window.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,6 +16,8 @@ pub(crate) struct Slot {
     pub(crate) is_log: bool,
     /// In which fraction of a millionth their amounts are counted, as its denominator.
     pub(crate) scale: u64,
+    /// How fast it comes back: a rate's numerator, or a window's nanoseconds.
+    pub(crate) pace: u64,
 }
 
 /// The parts of a policy, in order, as a number that is the same for the same parts.

@@ -168,8 +168,9 @@ impl<C: Clock> MemoryStore<C> {
     /// What a key used while the store was full and [`Overflow::Shared`] counted it together with
     /// others is not forgotten: it cannot be told from what the others used.
     pub fn reset(&self, checks: &[Check<'_>]) {
+        let now = self.clock.now();
         for check in checks {
-            self.table.reset(check);
+            self.table.reset(check, now);
         }
     }
 

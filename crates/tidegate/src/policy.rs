@@ -86,6 +86,7 @@ impl Part {
             words: self.rule.words(),
             is_log: self.rule.is_log(),
             scale: self.rule.scale(),
+            pace: self.rule.pace(),
         }
     }
 

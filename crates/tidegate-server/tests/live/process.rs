@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-pub(crate) use tidegate_testkit::free_port;
-
 /// How long a process may take to start or to stop before a test gives up: far above what it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);

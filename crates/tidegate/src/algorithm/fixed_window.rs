@@ -41,6 +41,11 @@ impl FixedWindow {
         FixedWindow { max: max.as_micros(), window, align }
     }
 
+    /// The window's length.
+    pub(super) fn window(&self) -> Span {
+        self.window
+    }
+
     /// The start of the window that begins or stands at `now`.
     fn start(&self, now: Timestamp) -> Timestamp {
         match self.align {

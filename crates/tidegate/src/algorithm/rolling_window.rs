@@ -86,6 +86,11 @@ impl RollingWindow {
         RollingWindow { max: max.as_micros(), window }
     }
 
+    /// The window's length.
+    pub(super) fn window(&self) -> Span {
+        self.window
+    }
+
     /// The instant from which the log is counted.
     fn at(&self, log: &Log, now: Timestamp) -> Timestamp {
         count_from(now, log.newest(), self.window)

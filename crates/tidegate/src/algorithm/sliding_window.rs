@@ -42,6 +42,11 @@ impl SlidingWindow {
         SlidingWindow { max: max.as_micros(), window }
     }
 
+    /// The window's length.
+    pub(super) fn window(&self) -> Span {
+        self.window
+    }
+
     /// The state in the window that stands at the instant from which it counts, and that instant.
     ///
     /// When the clock stepped back, the current window begins anew where the clock is. A state that

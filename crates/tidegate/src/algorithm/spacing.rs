@@ -34,6 +34,11 @@ impl Spacing {
         Spacing { interval }
     }
 
+    /// The interval.
+    pub(super) fn interval(&self) -> Span {
+        self.interval
+    }
+
     /// When the last request counts as passed: later than the clock only when it was read late.
     fn last(&self, state: &SpacingState, now: Timestamp) -> Option<Timestamp> {
         state.last.map(|last| last.min(count_from(now, last, self.interval)))

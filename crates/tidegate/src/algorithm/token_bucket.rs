@@ -58,11 +58,16 @@ impl TokenBucket {
         self.den.get()
     }
 
+    /// How much comes back each nanosecond.
+    pub(super) fn pace(&self) -> u64 {
+        self.num.get()
+    }
+
     /// Converts a debt that was counted in another denominator, rounded up.
     pub(super) fn convert(&self, state: &mut BucketState, scale: u64) {
         let debt = u128::from(state.debt) * u128::from(self.den.get());
         let debt = debt.div_ceil(u128::from(scale.max(1)));
-        state.debt = u64::try_from(debt).unwrap_or(u64::MAX).min(2 * self.empty);
+        state.debt = u64::try_from(debt).unwrap_or(u64::MAX);
     }
 
     /// The state at `now`, or a little later when the clock was read late.

@@ -106,7 +106,7 @@ impl Table {
         now: Timestamp,
     ) -> Held<'a> {
         let policy = check.policy;
-        let entry = shard.entry(policy, hash);
+        let entry = shard.entry(policy, hash, now);
         let copied = entry.map(|mut entry| States::from(&entry.states_mut()[..policy.words()]));
         let (states, home) = match copied {
             Some(states) => (states, None),
@@ -121,7 +121,7 @@ impl Table {
         let shard = shards.get_mut(shard);
         if let Some(home) = home {
             self.put_new(shard, policy, hash, states, home, full_at, now);
-        } else if let Some(mut entry) = shard.entry(policy, hash) {
+        } else if let Some(mut entry) = shard.entry(policy, hash, now) {
             entry.states_mut()[..states.len()].copy_from_slice(&states);
             if let Some(full_at) = full_at {
                 entry.set_full_at(policy, full_at);

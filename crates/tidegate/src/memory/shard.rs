@@ -64,8 +64,13 @@ impl Shard {
 
     /// This key's entry, its states in the order of the policy.
     #[inline]
-    pub(super) fn entry(&mut self, policy: &Policy, hash: u64) -> Option<Entry<'_>> {
-        let place = self.locate(policy, hash)?;
+    pub(super) fn entry(
+        &mut self,
+        policy: &Policy,
+        hash: u64,
+        now: Timestamp,
+    ) -> Option<Entry<'_>> {
+        let place = self.locate(policy, hash, now)?;
         let flat = match (place.table, &mut self.larger) {
             (0, _) | (_, None) => &mut self.small,
             (table, Some(larger)) => &mut larger[table - 1],
@@ -75,18 +80,18 @@ impl Shard {
     }
 
     #[inline]
-    fn locate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+    fn locate(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> Option<Place> {
         if Flat::SMALL >= policy.words()
             && let Some(at) = self.small.find(hash)
             && self.small.life(at).layout() == policy.layout()
         {
             return Some(Place { table: 0, at });
         }
-        self.locate_elsewhere(policy, hash)
+        self.locate_elsewhere(policy, hash, now)
     }
 
     /// Where the entry is when it is not among the small ones as it should be.
-    fn locate_elsewhere(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+    fn locate_elsewhere(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> Option<Place> {
         let table = self.table_for(policy);
         let at = table.and_then(|table| self.flat(table).find(hash));
         match (table, at) {
@@ -94,7 +99,7 @@ impl Shard {
                 Some(Place { table, at })
             }
             (_, None) if self.larger.is_none() => None,
-            _ => self.relocate(policy, hash),
+            _ => self.relocate(policy, hash, now),
         }
     }
 
@@ -129,8 +134,8 @@ impl Shard {
     }
 
     /// Forgets a key, and says whether it was there.
-    pub(super) fn remove(&mut self, policy: &Policy, hash: u64) -> bool {
-        let Some(place) = self.locate(policy, hash) else { return false };
+    pub(super) fn remove(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> bool {
+        let Some(place) = self.locate(policy, hash, now) else { return false };
         let (mut states, slots) =
             (self.flat(place.table).states(place.at).to_vec(), policy.layout().slots());
         forget_logs(&slots, &mut states, &mut self.logs);
@@ -191,7 +196,7 @@ impl Shard {
     /// the policy. States of parts that the policy no longer has are dropped, and parts that it did
     /// not have before start full.
     #[cold]
-    fn relocate(&mut self, policy: &Policy, hash: u64) -> Option<Place> {
+    fn relocate(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> Option<Place> {
         let found = (0..self.table_count())
             .find_map(|table| Some(Place { table, at: self.flat(table).find(hash)? }))?;
         let life = self.flat(found.table).life(found.at);
@@ -212,7 +217,13 @@ impl Shard {
         }
         forget_logs(&life.layout().slots(), &mut old, &mut self.logs);
         self.flat_mut(found.table).remove(found.at);
-        self.insert(policy, hash, &new, life.full_at(), Timestamp::EPOCH);
+        // It comes back at the pace of the numbers that it is now counted by.
+        let resets = policy
+            .parts()
+            .iter()
+            .map(|part| part.rule.reset_after(&new[part.range()], &self.logs, now));
+        let full_at = now + resets.max().unwrap_or(Span::ZERO);
+        self.insert(policy, hash, &new, full_at, Timestamp::EPOCH);
         let table = self.table_for(policy)?;
         Some(Place { table, at: self.flat(table).find(hash)? })
     }

@@ -137,7 +137,7 @@ impl Table {
         let hash = self.hash(check);
         let mut shard = self.lock(self.shard_of(hash));
         let policy = check.policy;
-        let Some(mut entry) = shard.entry(policy, hash) else {
+        let Some(mut entry) = shard.entry(policy, hash, now) else {
             return self.take_new(&mut shard, check, hash, now);
         };
         let (states, logs) = entry.parts_mut();
@@ -221,6 +221,10 @@ impl Table {
         now: Timestamp,
     ) {
         if let (Home::Reserved, Some(full_at)) = (home, full_at) {
+            // A clock that steps back before the first sweep must be told from one that never ran.
+            if self.swept_at.load(Ordering::Relaxed) == 0 {
+                self.swept_at.store(now.as_nanos(), Ordering::Relaxed);
+            }
             let dropped = shard.insert(policy, hash, &states, full_at, now);
             self.live.fetch_sub(dropped, Ordering::Relaxed);
             return;
@@ -252,7 +256,7 @@ impl Table {
     pub(super) fn refund(&self, check: &Check<'_>, now: Timestamp, taken_at: Timestamp) {
         let (hash, policy) = (self.hash(check), check.policy);
         let mut shard = self.lock(self.shard_of(hash));
-        let Some(mut entry) = shard.entry(policy, hash) else { return };
+        let Some(mut entry) = shard.entry(policy, hash, now) else { return };
         let (states, logs) = entry.parts_mut();
         let mut account = Account { policy, states, logs, now, pending: 0, no_room: None };
         account.refund(check.cost, taken_at);
@@ -261,9 +265,9 @@ impl Table {
     }
 
     /// Forgets a key under a policy.
-    pub(super) fn reset(&self, check: &Check<'_>) {
+    pub(super) fn reset(&self, check: &Check<'_>, now: Timestamp) {
         let hash = self.hash(check);
-        if self.lock(self.shard_of(hash)).remove(check.policy, hash) {
+        if self.lock(self.shard_of(hash)).remove(check.policy, hash, now) {
             self.live.fetch_sub(1, Ordering::Relaxed);
         }
     }
