@@ -27,7 +27,7 @@ fn write_log(path: &std::path::Path) -> std::io::Result<()> {
         line.clear();
         let (second, key) = (number * 7 % 86_400, number * 7_919 % (LINES - 1_000));
         // Writing to a string cannot fail.
-        let _ = write!(line, "{second},client-{key:040},{:0100}", number);
+        let _ = write!(line, "{second},client-{key:040},{number:0100}");
         writeln!(log, "{line}")?;
     }
     log.flush()
