@@ -140,7 +140,12 @@ async fn linger(mut stream: TcpStream) {
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     // Heads are timed by the connection's pulse.
-    builder.header_read_timeout(None).max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
+    builder
+        .header_read_timeout(None)
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_HEADERS)
+        // A client that closes its side once its request is whole still gets the answer.
+        .half_close(true);
     builder
 }
 

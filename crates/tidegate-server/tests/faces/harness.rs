@@ -162,6 +162,11 @@ impl Http {
         let _ = self.0.write_all(bytes).await;
     }
 
+    /// Says that no more will be written. Answers can still be read.
+    pub(crate) async fn finish(&mut self) {
+        self.0.shutdown().await.expect("an open connection");
+    }
+
     /// The next answer; none when the connection ended instead.
     pub(crate) async fn read(&mut self, has_body: bool) -> Option<Reply> {
         let status = self.line().await?;

@@ -14,7 +14,7 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::harness::{Http, bucket, settings, start, start_over};
 
 /// A store that takes its time.
-struct Slow(MemoryStore, Duration);
+pub(crate) struct Slow(pub(crate) MemoryStore, pub(crate) Duration);
 
 impl Store for Slow {
     type Take = std::pin::Pin<
