@@ -45,6 +45,9 @@ pub(crate) const MAX_GATHERED: usize = 64;
 pub(crate) const PING_EVERY: Duration = Duration::from_secs(30);
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The longest that the service goes on after the signal to stop.
+pub(crate) const MAX_DRAIN: tidegate::Span = tidegate::Span::from_secs(3_600);
+
 /// The time that requests in flight have to finish when the service stops.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
