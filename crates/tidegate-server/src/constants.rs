@@ -29,7 +29,7 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The time a client has for a body.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The most connections on one port; further ones wait to be accepted.
 pub(crate) const MAX_CONNECTIONS: usize = 65_536;
@@ -48,8 +48,16 @@ pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// The longest that the service goes on after the signal to stop.
 pub(crate) const MAX_DRAIN: tidegate::Span = tidegate::Span::from_secs(3_600);
 
-/// The time that requests in flight have to finish when the service stops.
-pub(crate) const GRACE: Duration = Duration::from_secs(10);
+/// The time that requests in flight have to finish when the service stops. The process ends within
+/// ten seconds; what is left of them is for cutting off the rest.
+pub(crate) const GRACE: Duration = Duration::from_millis(9_500);
+
+/// When the service stops, a kept connection on which nothing came for this long is closed: a request
+/// that was on its way is answered.
+pub(crate) const QUIET: Duration = Duration::from_millis(500);
+
+/// The time that an HTTP/2 client without requests has to say that it heard of the end.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The time that a client has to read its last answer before its connection is closed.
 pub(crate) const LINGER: Duration = Duration::from_millis(500);
@@ -60,6 +68,8 @@ pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// The pause after an accept that failed for want of something that others must give back.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+// When the service stops, a body or a head that does not come is refused before it is cut off.
+const _: () = assert!(BODY_TIMEOUT.as_millis() + LINGER.as_millis() < GRACE.as_millis());
 // A batch of full-length keys fits its body, even when JSON escapes every byte once.
 const _: () = assert!(MAX_JSON_BODY >= MAX_CHECKS * 2 * tidegate::Key::MAX_LEN);
 const _: () = assert!(MAX_GRPC_MESSAGE >= MAX_CHECKS * (tidegate::Key::MAX_LEN + 128));

@@ -4,33 +4,38 @@
 //! that is only idle, under a client that is about to use it again, and it would set a timer with
 //! every request. Here requests only leave marks, and one look a second reads them.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::Response;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::Service;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT};
+use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT, QUIET};
+use crate::shutdown::Shutdown;
 
 /// How often the marks are read.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The marks of one connection. Its one task writes them, so plain stores do.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pulse {
+    /// Here because each answer asks it, and a clone for each would be a count shared by all.
+    shutdown: Shutdown,
     /// Reads that brought bytes.
     reads: AtomicU64,
     /// What `reads` was when the last answer was given: bytes since then belong to a next head.
     settled: AtomicU64,
     begun: AtomicU64,
     ended: AtomicU64,
+    /// Whether the client leaves unread what was written.
+    blocked: AtomicBool,
+    /// Whether the end is near, and reads look twice.
+    ending: AtomicBool,
 }
 
 /// Why a connection is given up.
@@ -43,9 +48,35 @@ pub(super) enum Lapse {
 }
 
 impl Pulse {
+    pub(super) fn new(shutdown: Shutdown) -> Pulse {
+        Pulse {
+            shutdown,
+            reads: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            blocked: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+        }
+    }
+
     // Relaxed throughout: one task writes and reads all marks.
-    fn read(&self) {
+    pub(super) fn read(&self) {
         bump(&self.reads);
+    }
+
+    pub(super) fn wrote(&self, is_pending: bool) {
+        self.blocked.store(is_pending, Ordering::Relaxed);
+    }
+
+    /// Whether the client leaves unread what was written.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// Whether a read that finds nothing must be sure of it.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     fn begin(&self) {
@@ -55,6 +86,26 @@ impl Pulse {
     fn end(&self) {
         bump(&self.ended);
         self.settled.store(self.reads.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Reads that brought bytes, requests begun and answers given.
+    fn marks(&self) -> [u64; 3] {
+        [&self.reads, &self.begun, &self.ended].map(|mark| mark.load(Ordering::Relaxed))
+    }
+
+    /// Waits until nothing comes, is being answered or is being sent any more.
+    pub(super) async fn quiet(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+        loop {
+            let before = self.marks();
+            sleep(QUIET).await;
+            let now = self.marks();
+            let [reads, begun, ended] = now;
+            let has_part = reads != self.settled.load(Ordering::Relaxed);
+            if now == before && begun == ended && !has_part && !self.is_blocked() {
+                return;
+            }
+        }
     }
 
     /// Waits until the client has kept the connection waiting for too long.
@@ -89,67 +140,7 @@ fn bump(mark: &AtomicU64) {
     mark.store(mark.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// A stream whose reads leave marks.
-pub(super) struct Watched {
-    stream: TokioIo<TcpStream>,
-    pulse: Arc<Pulse>,
-}
-
-impl Watched {
-    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Watched {
-        Watched { stream: TokioIo::new(stream), pulse }
-    }
-
-    pub(super) fn into_stream(self) -> TcpStream {
-        self.stream.into_inner()
-    }
-}
-
-impl Read for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if read.is_ready() {
-            self.pulse.read();
-        }
-        read
-    }
-}
-
-impl Write for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, buffers)
-    }
-}
-
-/// A service whose requests leave marks.
+/// A service whose requests leave marks, and whose answers say when they are the last.
 pub(super) struct Attended<S> {
     service: S,
     pulse: Arc<Pulse>,
@@ -161,8 +152,11 @@ impl<S> Attended<S> {
     }
 }
 
-impl<R, S: Service<R, Future: Unpin>> Service<R> for Attended<S> {
-    type Response = S::Response;
+impl<R, B, S> Service<R> for Attended<S>
+where
+    S: Service<R, Response = Response<B>, Future: Unpin>,
+{
+    type Response = Response<B>;
     type Error = S::Error;
     type Future = Answering<S::Future>;
 
@@ -178,13 +172,22 @@ pub(super) struct Answering<F> {
     pulse: Arc<Pulse>,
 }
 
-impl<F: Future + Unpin> Future for Answering<F> {
+impl<B, E, F> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<B>, E>> + Unpin,
+{
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let answer = Pin::new(&mut self.future).poll(cx);
-        if answer.is_ready() {
+        let mut answer = Pin::new(&mut self.future).poll(cx);
+        if let Poll::Ready(answer) = &mut answer {
             self.pulse.end();
+            if let Ok(answer) = answer
+                && self.pulse.shutdown.is_near()
+            {
+                // hyper reads this, and closes after it.
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
         }
         answer
     }
@@ -193,6 +196,7 @@ impl<F: Future + Unpin> Future for Answering<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shutdown::channel;
     use tokio::time::{Instant, timeout};
 
     async fn lapse_after(pulse: &Pulse) -> (Lapse, Duration) {
@@ -203,7 +207,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_head_in_part_is_waited_for_less_than_a_next_request() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(channel().1);
         pulse.read();
         let (lapse, after) = lapse_after(&pulse).await;
         assert_eq!(lapse, Lapse::Head);
@@ -217,9 +221,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_in_flight_keeps_nobody_waiting() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(channel().1);
         pulse.read();
         pulse.begin();
         assert!(timeout(10 * IDLE_TIMEOUT, pulse.lapsed()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn quiet_comes_when_nothing_moves_any_more() {
+        let pulse = Pulse::new(channel().1);
+        let started = Instant::now();
+        pulse.quiet().await;
+        assert_eq!(started.elapsed().as_millis(), QUIET.as_millis());
+        let blocked = || pulse.wrote(true);
+        for disturb in [&blocked as &dyn Fn(), &|| pulse.read(), &|| pulse.begin()] {
+            disturb();
+            assert!(timeout(100 * QUIET, pulse.quiet()).await.is_err());
+            pulse.wrote(false);
+        }
+        pulse.end();
+        assert!(timeout(2 * QUIET, pulse.quiet()).await.is_ok());
     }
 }

@@ -25,6 +25,28 @@ async fn a_head_that_trickles_is_cut_off() {
     assert_eq!(server.get("/health").await.status, 200);
 }
 
+/// P71: nor is one on HTTP/2, be it in pieces or none at all.
+#[tokio::test]
+async fn a_first_request_on_http2_is_waited_for_no_longer() {
+    let server = start([bucket("default", "1/hour")]).await;
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+    let heads: [&[u8]; 3] = [
+        b"",
+        b"\x00\x01\x00\x01\x00\x00\x00\x00\x01\x82",
+        b"\x00\x00\x01\x01\x00\x00\x00\x00\x01\x82",
+    ];
+    for at in [server.at.http, server.at.grpc] {
+        let closed = heads.map(async |head| {
+            let mut http = Http::connect(at).await;
+            http.write(preface).await;
+            http.write(head).await;
+            http.ended().await;
+        });
+        let all = futures_util::future::join_all(closed);
+        timeout(Duration::from_secs(8), all).await.expect("an end in time");
+    }
+}
+
 /// P71: a head that is too large is refused.
 #[tokio::test]
 async fn a_head_that_is_too_large_is_a_431() {

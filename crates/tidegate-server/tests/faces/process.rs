@@ -105,6 +105,23 @@ async fn a_signal_ends_the_process_in_order() {
     }
 }
 
+/// P65: who will not wait says so again: once to drain no longer, once more to end at once.
+#[tokio::test]
+async fn a_second_signal_ends_the_drain_and_a_third_the_grace() {
+    let mut process = Process::start(256, &[("TIDEGATE_DRAIN_DELAY", "30s")]);
+    let mut stuck = Http::connect(process.http()).await;
+    stuck.write(b"POST /v1/check HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n{").await;
+    process.signal("TERM");
+    process.wait_for("stopping on SIGTERM");
+    let started = Instant::now();
+    process.signal("INT");
+    process.wait_for("draining no longer on SIGINT");
+    process.signal("TERM");
+    assert_eq!(process.end().await, Some(0));
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    process.wait_for("cut off what is in flight on SIGTERM");
+}
+
 #[tokio::test]
 async fn a_port_that_is_taken_ends_the_process_with_one() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
