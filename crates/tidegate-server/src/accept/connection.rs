@@ -113,17 +113,19 @@ async fn serve_http2<S: Http>(
     let stream = Watched::new(stream, opening, Arc::clone(&pulse));
     let service = Counted::new(service, Arc::clone(&streams));
     let mut connection = pin!(http2_builder().serve_connection(stream, service));
-    tokio::select! {
+    let is_stopping = tokio::select! {
         biased;
         // How a connection ended is between the client and its network.
         _ = connection.as_mut() => return,
-        () = shutdown.wait() => {}
-        () = streams.lapsed() => {}
-    }
+        () = shutdown.wait() => true,
+        () = streams.lapsed() => false,
+    };
     // The client is told to begin no more. Whatever it began before it hears that is answered.
     connection.as_mut().graceful_shutdown();
     while timeout(FAREWELL, connection.as_mut()).await.is_err() {
-        if !streams.are_open() && !pulse.is_blocked() {
+        // Answers that are still to be sent are waited for, but not for ever: only the end has a
+        // grace that bounds it.
+        if !streams.are_open() && !(is_stopping && pulse.is_blocked()) {
             return;
         }
     }
