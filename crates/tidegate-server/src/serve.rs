@@ -20,7 +20,7 @@ use crate::face::scrape::Scrape;
 use crate::logging;
 use crate::service::Service;
 use crate::settings::{HeaderDialect, Listen, Settings};
-use crate::shutdown::{self, Shutdown, Stopper};
+use crate::shutdown::{self, Shutdown, Signals, Stopper};
 
 /// Runs the service by these settings until SIGINT or SIGTERM, logging as it goes.
 ///
@@ -41,6 +41,8 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
 }
 
 async fn until_signal(settings: &Settings) -> Result<(), ServeError> {
+    // Before anyone can know that the service runs, and so ask it to stop.
+    let signals = Signals::listen();
     let server = Server::open(settings, Backend::of(&settings.store))?;
     announce::ports(&server);
     let (stopper, stopped) = shutdown::channel();
@@ -48,15 +50,19 @@ async fn until_signal(settings: &Settings) -> Result<(), ServeError> {
     let drain_delay = settings.drain_delay.into();
     tokio::select! {
         () = server.run(stopped) => {}
-        () = stop(&service, drain_delay, &stopper) => {}
+        () = stop(signals, &service, drain_delay, &stopper) => {}
     }
     tracing::info!("stopped");
     Ok(())
 }
 
 /// Stops in order on a first signal; a second cuts the drain short, and one after that ends this.
-async fn stop(service: &Service, delay: Duration, stopper: &Stopper) {
-    let mut signals = shutdown::Signals::listen();
+async fn stop(
+    mut signals: io::Result<Signals>,
+    service: &Service,
+    delay: Duration,
+    stopper: &Stopper,
+) {
     let mut signal = async || match &mut signals {
         Ok(signals) => signals.next().await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
