@@ -49,6 +49,7 @@ install gcc gcc libc6-dev
 install redis-server redis-server
 install curl curl
 install hey hey
+install faketime faketime
 install prometheus prometheus
 install python3 python3 python3-venv
 step "python client for gRPC" bash scripts/python-grpc.sh

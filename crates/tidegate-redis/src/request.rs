@@ -43,7 +43,7 @@ impl Writer<'_> {
             call.push(&match check.mode {
                 Mode::Peek => "peek",
                 Mode::Debit => "debit",
-                _ => "take",
+                Mode::Take => "take",
             });
             call.push_under(check, places);
         }

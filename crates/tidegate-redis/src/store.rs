@@ -60,7 +60,7 @@ impl RedisStore {
     /// A store on the server of this configuration.
     #[must_use]
     pub fn new(config: RedisConfig) -> RedisStore {
-        RedisStore::over(Link::Own(Supervised::new(&config)), config, None)
+        RedisStore::on_server(config, None)
     }
 
     /// A store over a connection that the application has and keeps up.
@@ -84,11 +84,8 @@ impl RedisStore {
         timeout: Span,
     ) -> RedisStore {
         let config = RedisConfig { prefix: prefix.into(), timeout, ..RedisConfig::default() };
-        let mut store = RedisStore::over(Link::Given(manager), config, None);
-        if let Some(inner) = Arc::get_mut(&mut store.inner) {
-            inner.address = "redis".into();
-        }
-        store
+        // Where the application's connection leads is not known here.
+        RedisStore::over(Link::Given(manager), "redis".into(), config, None)
     }
 
     /// A store for tests, which takes the time from `clock`, in whole microseconds, and not from the
@@ -98,14 +95,24 @@ impl RedisStore {
     /// they would.
     #[must_use]
     pub fn with_test_clock(config: RedisConfig, clock: impl Clock) -> RedisStore {
-        let link = Link::Own(Supervised::new(&config));
-        RedisStore::over(link, config, Some(Box::new(clock)))
+        RedisStore::on_server(config, Some(Box::new(clock)))
     }
 
-    fn over(link: Link, config: RedisConfig, clock: Option<Box<dyn Clock>>) -> RedisStore {
+    /// A store over a connection of its own.
+    fn on_server(config: RedisConfig, clock: Option<Box<dyn Clock>>) -> RedisStore {
+        let link = Link::Own(Supervised::new(&config));
+        RedisStore::over(link, config.address.to_string(), config, clock)
+    }
+
+    fn over(
+        link: Link,
+        address: String,
+        config: RedisConfig,
+        clock: Option<Box<dyn Clock>>,
+    ) -> RedisStore {
         let inner = Inner {
             link,
-            address: config.address.to_string(),
+            address,
             prefix: config.prefix,
             timeout: config.timeout.into(),
             scripts: Scripts::new(),

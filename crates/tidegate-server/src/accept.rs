@@ -12,19 +12,13 @@ use std::pin::pin;
 
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 pub(crate) use connection::{Http, Protocol};
 
-use crate::constants::{ACCEPT_PAUSE, GRACE, MAX_CONNECTIONS};
+use crate::constants::{ACCEPT_PAUSE, BACKLOG, GRACE, MAX_CONNECTIONS, PAUSES_PER_LINE};
 use crate::settings::Listen;
 use crate::shutdown::Shutdown;
-
-/// Connections that the system holds until they are accepted.
-const BACKLOG: i32 = 1_024;
-
-/// How many pauses go by for one line in the log: about one in two seconds.
-const PAUSES_PER_LINE: u32 = 40;
 
 /// Opens a port. `::` takes IPv6 and IPv4, or IPv4 alone where IPv6 is off.
 ///
@@ -84,7 +78,7 @@ pub(crate) async fn run<S: Http>(
                     let (service, shutdown) = (service.clone(), shutdown.clone());
                     connections.spawn(connection::serve(stream, protocol, service, shutdown));
                 }
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                Some(ended) = connections.join_next(), if !connections.is_empty() => see(ended),
                 () = shutdown.wait() => break,
             }
         }
@@ -92,7 +86,11 @@ pub(crate) async fn run<S: Http>(
     for stream in queued(listener) {
         connections.spawn(connection::serve(stream, protocol, service.clone(), shutdown.clone()));
     }
-    let finish = async { while connections.join_next().await.is_some() {} };
+    let finish = async {
+        while let Some(ended) = connections.join_next().await {
+            see(ended);
+        }
+    };
     if tokio::time::timeout(GRACE, finish).await.is_err() {
         tracing::warn!(connections = connections.len(), "cut off what did not finish in time");
     }
@@ -108,6 +106,13 @@ fn queued(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
         stream.set_nonblocking(true).ok()?;
         TcpStream::from_std(stream).ok()
     })
+}
+
+/// Says so when a connection ended by a fault of ours; the others go on.
+fn see(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!("a connection was given up: {error}");
+    }
 }
 
 /// The next connection. A failed accept never ends the loop: one that is the peer's matter is
@@ -137,4 +142,75 @@ fn is_the_peers(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionRefused
             | io::ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use hyper::body::Incoming;
+    use hyper::service::service_fn;
+    use hyper::{Request, Response};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::shutdown;
+
+    type Answering =
+        Pin<Box<dyn Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send>>;
+
+    /// A log that can be read.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("a log").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn ask(at: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(at).await.expect("a connection");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("a request");
+        let mut answer = String::new();
+        // A connection that is given up may end in a reset.
+        let _ = stream.read_to_string(&mut answer).await;
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_panics_is_logged_and_harms_no_other() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let service = service_fn(|request: Request<Incoming>| -> Answering {
+            assert!(request.uri().path() != "/fault", "a fault");
+            Box::pin(async { Ok(Response::new(Full::default())) })
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let at = listener.local_addr().expect("an address");
+        let (stopper, stopped) = shutdown::channel();
+        let clients = async {
+            assert_eq!(ask(at, "/fault").await, "");
+            assert!(ask(at, "/good").await.starts_with("HTTP/1.1 200 "));
+            stopper.stop();
+        };
+        tokio::join!(run(listener, Protocol::Any, service, stopped), clients);
+        let log = String::from_utf8(log.0.lock().expect("a log").clone()).expect("text");
+        assert!(
+            log.contains("a connection was given up: task") && log.contains("a fault"),
+            "{log}"
+        );
+    }
 }

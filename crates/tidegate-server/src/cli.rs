@@ -2,7 +2,6 @@
 
 pub mod args;
 mod check;
-pub mod explain;
 pub mod replay;
 
 use std::ffi::OsString;

@@ -17,15 +17,17 @@ mod listen;
 mod mask;
 mod overrides;
 mod policies;
+mod quota_limit;
 mod rate;
 mod reader;
 mod redis_address;
+mod scalar;
 mod secret;
 
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use tidegate::{Algorithm, PolicyTable, Span};
+use tidegate::{Algorithm, Limit, PolicyTable, Span};
 
 use self::document::{Fault, Node, Origin};
 pub use self::environment::Environment;
@@ -34,6 +36,8 @@ pub use self::error::ConfigErrors;
 use self::excerpt::{Excerpt, position};
 use self::file::Source;
 pub use self::overrides::Override;
+pub(crate) use self::quota_limit::{Kind, QuotaFault};
+pub(crate) use self::rate::rounded_rates;
 use self::reader::{Fields, Reader};
 use crate::constants::MAX_DRAIN;
 use crate::settings::{HeaderDialect, Settings, Stance};
@@ -244,18 +248,23 @@ impl<'a> Reader<'a> {
         let longest = policies
             .iter()
             .flat_map(|policy| policy.limits())
-            .map(|limit| time_to_full(limit.algorithm()))
+            .map(|limit| time_to_full(limit.algorithm()).max(spacing(limit)))
             .max();
         if let Some(longest) = longest.filter(|longest| *longest > ttl) {
             self.warn(format!(
-                "backends.redis.default_ttl is {ttl}, but a limit takes {longest} to be full again; \
-                 its state is kept that long"
+                "backends.redis.default_ttl is {ttl}, but a limit needs its state for {longest}; it \
+                 is kept that long"
             ));
         }
     }
 }
 
-/// The longest that a limit's state matters.
+/// The least time between two requests of one key.
+fn spacing(limit: &Limit) -> Span {
+    limit.min_interval().unwrap_or(Span::ZERO)
+}
+
+/// The longest that what was used of a limit matters.
 fn time_to_full(algorithm: &Algorithm) -> Span {
     match algorithm {
         // The previous window weighs on the current one.

@@ -8,14 +8,29 @@ use tracing_subscriber::EnvFilter;
 /// Keeps the log running; when it is dropped, what is still to be written is.
 #[derive(Debug)]
 #[must_use]
-pub struct Logging(#[allow(dead_code, reason = "held to be dropped")] Option<WorkerGuard>);
+pub(crate) struct Logging {
+    #[allow(dead_code, reason = "held to be dropped")]
+    guard: Option<WorkerGuard>,
+    /// The level that was asked for but could not be read.
+    unreadable: Option<String>,
+}
+
+impl Logging {
+    /// Says what is wrong with the log's own level, if anything is. Not said at the start, so that the
+    /// first line is the one that the operator looks for.
+    pub(crate) fn complain(&self) {
+        if let Some(unreadable) = &self.unreadable {
+            tracing::warn!("cannot read the log level {unreadable:?}; using info");
+        }
+    }
+}
 
 /// Starts the log at the level of `TIDEGATE_LOG`, else of `RUST_LOG`, else at info.
 ///
 /// Lines go through a bounded queue to a thread of its own, and those that find it full are left
 /// out: a slow reader of the log never slows a decision. When a log was started before, that one
 /// goes on.
-pub fn init() -> Logging {
+pub(crate) fn init() -> Logging {
     let (writer, guard) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
     let (filter, unreadable) = filter();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
@@ -24,10 +39,9 @@ pub fn init() -> Logging {
     } else {
         builder.json().flatten_event(true).with_target(false).with_ansi(false).try_init()
     };
-    if let Some(unreadable) = unreadable {
-        tracing::warn!("cannot read the log level {unreadable:?}; using info");
-    }
-    Logging(started.is_ok().then_some(guard))
+    // A fault of ours is a line like any other, whichever task it ends.
+    std::panic::set_hook(Box::new(|fault| tracing::error!("{fault}")));
+    Logging { guard: started.is_ok().then_some(guard), unreadable }
 }
 
 /// What is logged, and the level that was asked for but could not be read.

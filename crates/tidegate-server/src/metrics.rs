@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tidegate::{Check, Mode, Name, Policy, StoreErrorKind};
+use tidegate::{Name, Policy, StoreErrorKind};
 
-pub use exposition::{Format, Gauges};
+pub use exposition::Format;
+pub(crate) use exposition::Gauges;
 use histogram::Histogram;
 
-use crate::service::Answers;
 use crate::settings::Stance;
 
 /// A number that only grows. Its own cache line, so that two of them never slow each other down.
@@ -34,10 +34,23 @@ impl Counter {
 
 /// How a check ended, as metrics tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+pub(crate) enum Ended {
+    /// It got what it asked for.
     Allowed,
+    /// It did not, be it for another check of its call that was denied.
     Denied,
+    /// The store failed.
     Errored,
+}
+
+/// One check to be counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tally<'a> {
+    /// Those of its policy.
+    pub(crate) counters: &'a PolicyCounters,
+    pub(crate) ended: Ended,
+    /// The limit that governed, by its place in the policy; none when the store failed.
+    pub(crate) limit: Option<usize>,
 }
 
 impl Ended {
@@ -104,7 +117,7 @@ impl Reason {
 
 /// Everything that is counted.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     durations: [Histogram; Ended::ALL.len()],
     bad_requests: [[Counter; Reason::ALL.len()]; Face::ALL.len()],
     store_errors: [Counter; StoreErrorKind::ALL.len()],
@@ -135,7 +148,7 @@ pub(crate) struct PolicyCounters {
 impl Metrics {
     /// Everything at zero.
     #[must_use]
-    pub fn new() -> Metrics {
+    pub(crate) fn new() -> Metrics {
         Metrics::default()
     }
 
@@ -152,22 +165,15 @@ impl Metrics {
         }
     }
 
-    /// Counts the checks of one call, which took `elapsed` together. Those that only look are not
-    /// counted.
-    pub(crate) fn decided(&self, checks: &[Check<'_>], answers: &Answers<'_>, elapsed: Duration) {
+    /// Counts the checks of one call, which took `elapsed` together.
+    pub(crate) fn decided<'a>(
+        &self,
+        tallies: impl IntoIterator<Item = Tally<'a>>,
+        elapsed: Duration,
+    ) {
         let mut ended = [0_u64; Ended::ALL.len()];
-        for (check, answer) in checks.iter().zip(answers.iter()) {
-            if check.mode == Mode::Peek {
-                continue;
-            }
-            let counters = answer.counters();
-            let (how, limit) = match answer.decision {
-                None => (Ended::Errored, None),
-                Some(decision) if decision.is_allowed() => {
-                    (Ended::Allowed, counters.limits.get(decision.limit_index))
-                }
-                Some(decision) => (Ended::Denied, counters.limits.get(decision.limit_index)),
-            };
+        for Tally { counters, ended: how, limit } in tallies {
+            let limit = limit.and_then(|place| counters.limits.get(place));
             limit.unwrap_or(&counters.none).0[how as usize].add(1);
             ended[how as usize] += 1;
         }
@@ -176,13 +182,12 @@ impl Metrics {
         }
     }
 
-    /// Counts a failure of the store that left these checks to the stance.
-    pub(crate) fn undecided(&self, kind: StoreErrorKind, stance: Stance, checks: &[Check<'_>]) {
+    /// Counts a failure of the store that left this many checks to the stance.
+    pub(crate) fn undecided(&self, kind: StoreErrorKind, stance: Stance, checks: u64) {
         if let Some(place) = StoreErrorKind::ALL.iter().position(|known| *known == kind) {
             self.store_errors[place].add(1);
         }
-        let counted = checks.iter().filter(|check| check.mode != Mode::Peek).count();
-        self.undecided[stance as usize].add(counted as u64);
+        self.undecided[stance as usize].add(checks);
     }
 
     /// Counts a request that a face refused as the client's mistake.

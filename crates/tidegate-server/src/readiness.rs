@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use tidegate::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::constants::STORE_LINE_EVERY;
 
 /// Whether requests should come here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +49,11 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Ready, with a store that is there.
-    pub(crate) fn new() -> Readiness {
+    /// Ready, with a store that is there; or `store_away` until it first answers.
+    pub(crate) fn new(store_away: bool) -> Readiness {
         Readiness {
-            state: watch::Sender::new(State::default()),
-            store_away: AtomicBool::new(false),
+            state: watch::Sender::new(State { store_away, ..State::default() }),
+            store_away: AtomicBool::new(store_away),
             errors: ErrorLog::default(),
         }
     }
@@ -103,7 +104,7 @@ impl Readiness {
             let changed = state.store_away != away;
             state.store_away = away;
             if changed && !away {
-                tracing::info!("the store answers again");
+                tracing::info!("the store answers");
             }
             changed
         });
@@ -116,9 +117,6 @@ struct ErrorLog {
     last: Mutex<Option<Instant>>,
     left_out: AtomicU64,
 }
-
-/// The least time between two lines about the store.
-const EVERY: Duration = Duration::from_secs(1);
 
 impl ErrorLog {
     fn log(&self, error: &StoreError) {
@@ -134,7 +132,7 @@ impl ErrorLog {
     fn is_due(&self) -> bool {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = last.is_none_or(|last| now - last >= EVERY);
+        let due = last.is_none_or(|last| now - last >= STORE_LINE_EVERY);
         if due {
             *last = Some(now);
         }
@@ -152,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_store_that_is_away_degrades_until_it_answers_again() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(false);
         readiness.store_answered(Some(&failed(StoreErrorKind::Timeout)));
         assert_eq!(readiness.now(), Ready::Degraded);
         readiness.require_store(true);
@@ -162,15 +160,25 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_never_answered_is_away() {
+        let readiness = Readiness::new(true);
+        assert_eq!(readiness.now(), Ready::Degraded);
+        readiness.require_store(true);
+        assert_eq!(readiness.now(), Ready::No);
+        readiness.store_answered(None);
+        assert_eq!(readiness.now(), Ready::Yes);
+    }
+
+    #[test]
     fn foreign_data_under_one_key_leaves_the_service_ready() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(false);
         readiness.store_answered(Some(&failed(StoreErrorKind::ForeignData)));
         assert_eq!(readiness.now(), Ready::Yes);
     }
 
     #[test]
     fn a_draining_service_is_not_ready_whatever_its_store_says() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(false);
         readiness.drain();
         readiness.store_answered(None);
         assert_eq!(readiness.now(), Ready::No);

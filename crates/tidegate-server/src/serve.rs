@@ -28,8 +28,9 @@ use crate::shutdown::{self, Shutdown, Signals, Stopper};
 ///
 /// [`ServeError`] when the runtime, the store or a port cannot be had.
 pub fn run(settings: &Settings) -> Result<(), ServeError> {
-    let _logging = logging::init();
+    let logging = logging::init();
     announce::settings(settings);
+    logging.complain();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -203,12 +204,16 @@ async fn probe(service: &Service, mut shutdown: Shutdown) {
     if !service.is_store_remote() {
         return;
     }
-    while !shutdown.is_given() {
-        service.probe().await;
-        tokio::select! {
-            () = sleep(PROBE_EVERY) => {}
-            () = shutdown.wait() => {}
+    let probes = async {
+        loop {
+            service.probe().await;
+            sleep(PROBE_EVERY).await;
         }
+    };
+    // A store that does not answer must not hold up the end: a probe is dropped where it waits.
+    tokio::select! {
+        () = probes => {}
+        () = shutdown.wait() => {}
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
 use tidegate::{
-    Amount, Check, Cost, Decision, Key, Mode, Policy, PolicyTable, StoreError, Verdict,
+    Amount, Check, Cost, Decision, Key, Mode, Policy, PolicyTable, StoreError, StoreErrorKind,
+    Verdict,
 };
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ pub use crate::metrics::{Face, Format, Reason};
 pub use crate::readiness::Ready;
 
 use crate::backend::Backend;
-use crate::metrics::{Gauges, Metrics, PolicyCounters};
+use crate::metrics::{Ended, Gauges, Metrics, PolicyCounters, Tally};
 use crate::readiness::Readiness;
 use crate::settings::Stance;
 
@@ -39,11 +39,16 @@ impl<'a> CheckRequest<'a> {
         let mode = if self.cost.is_zero() { Mode::Peek } else { self.mode };
         Check { key: self.key, policy: &rule.policy, cost: self.cost, mode }
     }
+
+    /// The refusal of this request, in its place among those of its call, for want of its policy.
+    fn unknown(&self, place: usize) -> Refusal {
+        Refusal::UnknownPolicy { place, name: self.policy.to_owned() }
+    }
 }
 
 /// Decides requests: the policies, the store, and what to do without it.
 pub struct Service {
-    rules: ArcSwap<Rules>,
+    rules: Rules,
     backend: Backend,
     stance: Stance,
     metrics: Metrics,
@@ -56,19 +61,18 @@ impl Service {
     pub fn new(policies: &PolicyTable, backend: Backend, stance: Stance) -> Service {
         let metrics = Metrics::new();
         Service {
-            rules: ArcSwap::from_pointee(Rules::new(policies, &metrics)),
+            rules: Rules::new(policies, &metrics),
+            readiness: Readiness::new(backend.is_remote()),
             backend,
             stance,
             metrics,
-            readiness: Readiness::new(),
         }
     }
 
-    /// The policies in force. A request holds on to them while it is decided and answered, so that
-    /// it sees one configuration throughout.
+    /// The policies in force. A request is decided and answered by one set of them throughout.
     #[must_use]
-    pub fn rules(&self) -> Guard<Arc<Rules>> {
-        self.rules.load()
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Counts a request that a face refused as the client's mistake.
@@ -111,48 +115,111 @@ impl Service {
         let mut found = SmallVec::new();
         let mut checks: SmallVec<[Check<'_>; 1]> = SmallVec::new();
         for (place, request) in requests.iter().enumerate() {
-            let rule = rules.lookup(request.policy).ok_or(Refusal::UnknownPolicy { place })?;
+            let rule = rules.lookup(request.policy).ok_or_else(|| request.unknown(place))?;
             checks.push(request.under(rule));
             found.push(rule);
         }
+        let verdict = self.ask(&checks, &found, joint).await?;
+        Ok(Answers { rules: found, verdict })
+    }
+
+    /// Decides one request, as [`decide`](Service::decide) does several.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], for the same reasons.
+    pub async fn decide_one<'a>(
+        &self,
+        rules: &'a Rules,
+        request: CheckRequest<'a>,
+    ) -> Result<Answer<'a>, Refusal> {
+        let rule = rules.lookup(request.policy).ok_or_else(|| request.unknown(0))?;
+        let verdict = self.ask(&[request.under(rule)], &[rule], Joint::All).await?;
+        let decision = verdict.and_then(|verdict| verdict.decisions().first().copied());
+        Ok(Answer { rule, decision })
+    }
+
+    /// Asks the store, counts what it said, and takes the stance when it could not say it: none.
+    async fn ask(
+        &self,
+        checks: &[Check<'_>],
+        rules: &[&Rule],
+        joint: Joint,
+    ) -> Result<Option<Verdict>, Refusal> {
         let started = Instant::now();
-        let (verdict, error) = match self.backend.take(&checks, joint).await {
-            Ok(verdict) => (Some(verdict), None),
-            Err(error) => (None, Some(error)),
-        };
-        let answers = Answers { rules: found, verdict };
-        self.metrics.decided(&checks, &answers, started.elapsed());
-        self.readiness.store_answered(error.as_ref());
-        match error {
-            None => Ok(answers),
-            Some(error) => self.without_store(error, &checks, answers),
+        let taken =
+            self.backend.take(checks, joint).await.and_then(|verdict| whole(verdict, checks));
+        let verdict = taken.as_ref().ok();
+        self.metrics.decided(tallies(checks, rules, joint, verdict), started.elapsed());
+        self.readiness.store_answered(taken.as_ref().err());
+        match taken {
+            Ok(verdict) => Ok(Some(verdict)),
+            Err(error) => self.without_store(error, checks),
         }
     }
 
     /// What the stance says when the store could not answer.
-    fn without_store<'a>(
+    fn without_store(
         &self,
         error: StoreError,
         checks: &[Check<'_>],
-        undecided: Answers<'a>,
-    ) -> Result<Answers<'a>, Refusal> {
-        self.metrics.undecided(error.kind(), self.stance, checks);
+    ) -> Result<Option<Verdict>, Refusal> {
+        let counted = checks.iter().filter(|check| check.mode != Mode::Peek).count();
+        self.metrics.undecided(error.kind(), self.stance, counted as u64);
         match self.stance {
-            Stance::Allow => Ok(undecided),
+            Stance::Allow => Ok(None),
             Stance::Deny => Err(Refusal::Store(error)),
         }
     }
 
     /// Asks the store for nothing, to learn whether it is there.
     pub async fn probe(&self) {
-        let rules = self.rules();
-        let (Some(rule), Ok(key)) = (rules.first(), Key::new("tidegate.probe")) else {
+        let (Some(rule), Ok(key)) = (self.rules.first(), Key::new("tidegate.probe")) else {
             return;
         };
         let check = Check::peek(key, &rule.policy, Amount::ZERO);
         let taken = self.backend.take(&[check], Joint::All).await;
         self.readiness.store_answered(taken.as_ref().err());
     }
+}
+
+/// The verdict, when it has a decision for each check. One that has not is a failure of the store.
+fn whole(verdict: Verdict, checks: &[Check<'_>]) -> Result<Verdict, StoreError> {
+    let (asked, decided) = (checks.len(), verdict.decisions().len());
+    if asked == decided {
+        return Ok(verdict);
+    }
+    let message = format!("{decided} decisions on {asked} checks");
+    Err(StoreError::new(StoreErrorKind::Protocol, message))
+}
+
+/// What is counted of these checks: not those that only look; and as denied those that would have
+/// passed but took nothing, because another check of an all-or-nothing call was denied.
+fn tallies<'a>(
+    checks: &'a [Check<'_>],
+    rules: &'a [&Rule],
+    joint: Joint,
+    verdict: Option<&'a Verdict>,
+) -> impl Iterator<Item = Tally<'a>> {
+    let is_void = joint == Joint::All && verdict.is_some_and(|verdict| !verdict.is_allowed());
+    let decisions = verdict.map_or(&[][..], Verdict::decisions);
+    let counted =
+        checks.iter().zip(rules).enumerate().filter(|(_, (check, _))| check.mode != Mode::Peek);
+    counted.map(move |(place, (check, rule))| {
+        let decision = decisions.get(place);
+        let ended = match decision {
+            None => Ended::Errored,
+            // A debit is charged whatever becomes of the others.
+            Some(_) if is_void && check.mode == Mode::Take => Ended::Denied,
+            Some(decision) if decision.is_allowed() => Ended::Allowed,
+            Some(_) => Ended::Denied,
+        };
+        Tally {
+            counters: &rule.counters,
+            ended,
+            limit: decision.map(|decision| decision.limit_index),
+        }
+    })
 }
 
 /// Why a request was not decided.
@@ -162,6 +229,8 @@ pub enum Refusal {
     UnknownPolicy {
         /// Which of the requests, by its place.
         place: usize,
+        /// The name it gave.
+        name: String,
     },
     /// The store could not answer.
     Store(StoreError),
@@ -206,12 +275,6 @@ impl<'a> Answers<'a> {
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
-
-    /// The first answer: the only one when one request was asked.
-    #[must_use]
-    pub fn first(&self) -> Option<Answer<'a>> {
-        self.iter().next()
-    }
 }
 
 /// The answer to one request.
@@ -236,15 +299,10 @@ impl<'a> Answer<'a> {
         let limit = index.and_then(|index| self.policy().limits().get(index));
         limit.map_or("", |limit| limit.name().as_str())
     }
-
-    /// What is counted for this policy.
-    pub(crate) fn counters(&self) -> &'a PolicyCounters {
-        &self.rule.counters
-    }
 }
 
-/// The policies in force, each with its counters at hand: made off the hot path, never changed, and
-/// replaced whole.
+/// The policies in force, each with its counters at hand, so that counting a decision looks nothing up:
+/// made off the hot path, and never changed.
 pub struct Rules {
     by_name: HashMap<Box<str>, Rule>,
 }
@@ -274,4 +332,22 @@ impl Rules {
 struct Rule {
     policy: Arc<Policy>,
     counters: PolicyCounters,
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate::{Limit, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_that_is_not_whole_is_the_stores_failure() {
+        let limit = Limit::quota("only", "1/s").expect("a limit");
+        let policy = Policy::new("default", [limit]).expect("a policy");
+        let check = Check::take(Key::new("a").expect("a key"), &policy, Cost::ONE);
+        let nothing = Verdict::many(Timestamp::from_secs(1), Vec::new());
+        let error = whole(nothing.clone(), &[check]).expect_err("a decision is missing");
+        assert_eq!(error.kind(), StoreErrorKind::Protocol);
+        assert_eq!(whole(nothing.clone(), &[]), Ok(nothing));
+    }
 }

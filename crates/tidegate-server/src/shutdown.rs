@@ -57,12 +57,6 @@ impl Shutdown {
         let _ = self.stopped.wait_for(|stopped| *stopped).await;
     }
 
-    /// Whether the word was given.
-    #[must_use]
-    pub fn is_given(&self) -> bool {
-        *self.stopped.borrow() || self.stopped.has_changed().is_err()
-    }
-
     /// Whether the word was given or soon will be.
     #[must_use]
     pub fn is_near(&self) -> bool {

@@ -70,7 +70,7 @@ impl Oracle {
                 let charged = match check.mode {
                     Mode::Take => granted,
                     Mode::Debit => true,
-                    _ => false,
+                    Mode::Peek => false,
                 };
                 self.settle_check(now, check, charged);
                 self.report(now, check, answers)
@@ -223,12 +223,11 @@ impl Oracle {
                 place: place(true),
             });
         }
-        for meter in &mut meters {
-            if let Some(kept) = self.kept.get(&meter.place) {
-                meter.counter = kept.clone();
-            }
-        }
-        meters
+        let with_use = |meter: Meter| match self.kept.get(&meter.place) {
+            Some(kept) => Meter { counter: meter.counter.with_use_of(kept), ..meter },
+            None => meter,
+        };
+        meters.into_iter().map(with_use).collect()
     }
 
     /// Whole ticks up to an instant.
@@ -268,15 +267,18 @@ impl Answer {
     }
 }
 
-/// Exceeds before denials; of those the longest wait; else the least share; ties to the first.
+/// Exceeds before denials; of those the longest wait in whole microseconds; else the least share;
+/// ties to the first. The wait told is the longest of all.
 fn governing(decisions: &[Decision]) -> Decision {
     let share =
         |d: &Decision| exact(d.remaining) / exact(d.limit).max(exact(Amount::from_micros(1)));
     let having = |outcome| decisions.iter().filter(move |d| d.outcome == outcome);
     let least = |outcome| having(outcome).min_by_key(|d| share(d)).copied();
+    let micros = |d: &Decision| d.retry_after.map(Span::as_micros_ceil);
+    let wait = having(Outcome::Deny).map(|d| d.retry_after).max().flatten();
     let longest = having(Outcome::Deny)
-        .max_by_key(|d| (d.retry_after, std::cmp::Reverse(d.limit_index)))
-        .copied();
+        .max_by_key(|d| (micros(d), std::cmp::Reverse(d.limit_index)))
+        .map(|d| Decision { retry_after: wait, ..*d });
     least(Outcome::Exceeds).or(longest).or(least(Outcome::Allow)).expect("a policy has a limit")
 }
 

@@ -209,8 +209,19 @@ impl Drop for RedisServer {
     }
 }
 
-/// A port that nobody listened on just now.
-fn free_port() -> u16 {
+/// A port of this machine that nobody listened on just now.
+///
+/// # Panics
+///
+/// When there is none.
+///
+/// # Examples
+///
+/// ```
+/// assert_ne!(tidegate_testkit::free_port(), 0);
+/// ```
+#[must_use]
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address.unwrap_or_else(|error| panic!("no free port: {error}")).port()

@@ -18,6 +18,7 @@ macro_rules! claims {
 }
 
 mod bucket;
+mod changes;
 mod clock;
 mod cost;
 mod many;
@@ -64,6 +65,7 @@ pub fn claims<R: Rig>() -> Vec<Claim<R>> {
         many::claims(),
         spacing::claims(),
         clock::claims(),
+        changes::claims(),
     ]
     .into_iter()
     .flatten()

@@ -33,6 +33,7 @@ pub enum Outcome {
 ///
 /// Of several limits the governing one is the one that exceeds, else the denying one with the
 /// longest wait, else the one with the least share remaining; ties go to the first in the policy.
+/// Waits are compared as whole microseconds, rounded up, so that every store names the same limit.
 ///
 /// # Examples
 ///
@@ -78,9 +79,14 @@ impl Decision {
         };
         let by_rank = rank(self).cmp(&rank(other));
         by_rank.then_with(|| match self.outcome {
-            Outcome::Deny => self.retry_after.cmp(&other.retry_after),
+            Outcome::Deny => self.wait_in_micros().cmp(&other.wait_in_micros()),
             Outcome::Allow | Outcome::Exceeds => other.share().cmp(&self.share()),
         })
+    }
+
+    /// The wait in the coarsest tick that a store has.
+    fn wait_in_micros(&self) -> Option<u64> {
+        self.retry_after.map(Span::as_micros_ceil)
     }
 
     /// Remaining over limit, as a fraction that compares exactly.
@@ -103,7 +109,11 @@ impl Decision {
     pub fn governing(decisions: impl IntoIterator<Item = Decision>) -> Option<Decision> {
         decisions.into_iter().reduce(|best, next| match next.precedence(&best) {
             Ordering::Greater => next,
-            Ordering::Less | Ordering::Equal => best,
+            Ordering::Less => best,
+            // Whoever waits as told must pass, so the nanoseconds of a tie count there.
+            Ordering::Equal => {
+                Decision { retry_after: best.retry_after.max(next.retry_after), ..best }
+            }
         })
     }
 
@@ -264,6 +274,22 @@ mod tests {
         let long = decision(Outcome::Deny, 4, 5, Some(2));
         let same = decision(Outcome::Deny, 1, 9, Some(2));
         assert_eq!(Decision::governing([short, long, same]), Some(long));
+    }
+
+    /// P53: a store that counts microseconds cannot tell these waits apart.
+    #[test]
+    fn waits_of_one_microsecond_tie_and_the_longer_is_told() {
+        let nanos = |limit_index, nanos| Decision {
+            limit_index,
+            retry_after: Some(Span::from_nanos(nanos)),
+            ..decision(Outcome::Deny, 0, 5, None)
+        };
+        let (first, second, third) = (nanos(0, 7_001), nanos(1, 8_000), nanos(2, 8_001));
+        let told = Decision { retry_after: Some(Span::from_nanos(8_000)), ..first };
+        assert_eq!(Decision::governing([first, second]), Some(told));
+        assert_eq!(Decision::governing([first, second, third]), Some(third));
+        let verdict = Verdict::many(Timestamp::EPOCH, vec![first, second]);
+        assert_eq!(verdict.governing(), 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The memory store stays within its bound, whatever comes, and forgets nobody who is over a limit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate::{
@@ -127,6 +128,47 @@ fn keys_back_to_full_are_dropped() {
         assert_eq!(flooded.store.len(), 0, "{:?}", flooded.policy);
         assert!(flooded.store.is_empty());
     }
+}
+
+/// P54, P38: a clock that steps back by hours keeps no idle key for longer than a full refill.
+#[test]
+fn step_back_does_not_keep_idle_keys() {
+    for back in [Span::from_secs(20), Span::from_secs(8 * 3_600)] {
+        for limit in every_algorithm(5) {
+            let flooded = Flooded::new(100_000, Overflow::Shared, limit);
+            flooded.fill(5_000);
+            flooded.store.sweep();
+            flooded.clock.set(START - back);
+            flooded.store.sweep();
+            // Two windows are what a sliding window takes to be full, and a second is what a clock
+            // may be late.
+            flooded.clock.advance(Span::from_secs(7_201));
+            flooded.store.sweep();
+            assert_eq!(flooded.store.len(), 0, "{back} back: {:?}", flooded.policy);
+        }
+    }
+}
+
+/// P54: a store on the machine's clock drops what is back to full by itself, with no traffic.
+#[test]
+fn idle_keys_are_dropped_without_traffic() {
+    let limit = Limit::quota("limit", "100/s burst 1").expect("a limit");
+    let policy = Policy::new("policy", [limit]).expect("a policy");
+    let store = MemoryStore::new();
+    let mut held = 0;
+    for n in 0..10_000_u32 {
+        let name = n.to_le_bytes();
+        let check = Check::take(Key::new(&name).expect("a key"), &policy, Cost::ONE);
+        assert!(store.take_one(&check).is_allowed());
+        held = held.max(store.len());
+    }
+    assert!(held > 100, "{held}");
+    // Every shard is visited about once a second.
+    let empty = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        store.is_empty()
+    });
+    assert!(empty, "{} keys are held after ten seconds", store.len());
 }
 
 /// P54: keys that came to the shared states, and those that come back when there is room again, are

@@ -1,7 +1,7 @@
 //! Threads that race for one key, or for many: never one too many, never one too few.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use tidegate::{
@@ -68,6 +68,58 @@ fn sixty_four_threads_get_exactly_a_fixed_window() {
 #[test]
 fn sixty_four_threads_get_exactly_a_rolling_window() {
     exactly_a_thousand_pass(Limit::rolling_window("day", Amount::from_units(1_000), DAY));
+}
+
+/// P10 (e): the race goes on across the edges of five windows, each of which is asked for far more
+/// than it holds.
+#[test]
+fn racing_threads_get_exactly_each_fixed_window() {
+    let limit = Limit::fixed_window("second", Amount::from_units(1_000), Span::from_secs(1));
+    let policy = Policy::new("race", [limit.expect("a limit")]).expect("a policy");
+    for _ in 0..3 {
+        let passed = race_across_windows(&policy);
+        assert_eq!(passed.iter().sum::<usize>(), 5_000, "{passed:?}");
+        // A thread that read its time just before an edge may be counted after it.
+        assert!(passed.iter().all(|passed| passed.abs_diff(1_000) <= RACERS), "{passed:?}");
+    }
+}
+
+const RACERS: usize = 4;
+
+/// Has threads ask for one key while a clock goes on for five seconds, a tenth at a time; how many
+/// passed in each second.
+fn race_across_windows(policy: &Policy) -> [usize; 5] {
+    let clock = Arc::new(ManualClock::new(NOON));
+    let store = MemoryStore::with_clock(MemoryConfig::default(), clock.clone());
+    let check = Check::take(Key::new("hot").expect("a key"), policy, Cost::ONE);
+    let asked: [AtomicUsize; RACERS] = Default::default();
+    let (passed, ended): ([AtomicUsize; 5], _) = (Default::default(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for asked in &asked {
+            let (store, passed, ended) = (&store, &passed, &ended);
+            scope.spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    let verdict = store.take(&[check]);
+                    let second = verdict.at().since(NOON).as_nanos() / 1_000_000_000;
+                    let second = usize::try_from(second).expect("one of five");
+                    passed[second].fetch_add(usize::from(verdict.is_allowed()), Ordering::Relaxed);
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for tenth in 0..50 {
+            clock.set(NOON + Span::from_millis(100 * tenth));
+            // Each thread asks 100 times or more in each tenth, so none is late by a second.
+            for asked in &asked {
+                let enough = asked.load(Ordering::Relaxed) + 100;
+                while asked.load(Ordering::Relaxed) < enough {
+                    thread::yield_now();
+                }
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    passed.map(AtomicUsize::into_inner)
 }
 
 /// P85: four threads ask each of 10,000 fresh keys once; each key passes exactly one of them.

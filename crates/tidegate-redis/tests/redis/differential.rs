@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tidegate::{
     Algorithm, Amount, Check, Clock, Decision, Key, Limit, ManualClock, MemoryConfig, MemoryStore,
-    Mode, Outcome, Policy, Rate, Span, Store, Timestamp, Verdict,
+    Mode, Policy, Rate, Span, Store, Timestamp, Verdict,
 };
 use tidegate_redis::RedisStore;
 use tidegate_testkit::RedisServer;
@@ -234,19 +234,6 @@ fn numbers(policy: &Policy) -> String {
     format!("{}:{limits}", policy.name())
 }
 
-/// Whether the decisions are the same, one by one.
-///
-/// Two limits whose waits differ by less than a microsecond tie in Redis and do not in memory: then
-/// either may govern.
-fn agree(memory: &[Decision], redis: &[Decision]) -> bool {
-    let tied = |a: &Decision, b: &Decision| {
-        let both_deny = a.outcome == Outcome::Deny && b.outcome == Outcome::Deny;
-        both_deny && a.limit_index != b.limit_index && a.retry_after == b.retry_after
-    };
-    let same = |(a, b): (&Decision, &Decision)| a == b || tied(a, b);
-    memory.len() == redis.len() && memory.iter().zip(redis).all(same)
-}
-
 /// Decisions with waits rounded up to the microsecond.
 fn in_micros(verdict: Option<&Verdict>) -> Vec<Decision> {
     let round = |span: Span| Span::from_micros(span.as_micros_ceil());
@@ -280,7 +267,7 @@ async fn stores_agree(kind: Kind) {
             history.push(what);
             let policies: Vec<String> = stores.policies.iter().map(numbers).collect();
             assert!(
-                agree(&memory, &redis),
+                memory == redis,
                 "scene {scene} of {kind:?} under\n{}\nafter\n{}\nmemory {memory:#?}\nredis {redis:#?}",
                 policies.join("\n"),
                 history.join("\n")

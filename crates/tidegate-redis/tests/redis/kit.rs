@@ -60,7 +60,9 @@ fn redis_shows_every_behaviour() {
 
 #[test]
 fn redis_agrees_with_the_vectors() {
-    vectors::play(&RedisRig::new(), &vectors::directory()).assert_holds();
+    let report = vectors::play(&RedisRig::new(), &vectors::directory());
+    println!("{report}");
+    report.assert_holds();
 }
 
 /// P53: any limits, costs, modes and times, also with the clock set back.

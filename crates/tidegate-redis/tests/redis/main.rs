@@ -9,4 +9,6 @@ mod kit;
 mod outage;
 mod races;
 mod scripts;
+mod skew;
 mod state;
+mod upheaval;

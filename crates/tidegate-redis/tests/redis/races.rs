@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use tidegate::{Check, Cost, Key, Limit, Policy, Span, Store};
+use tidegate::{Check, Cost, Key, Limit, Policy, Span, Store, StoreErrorKind};
 use tidegate_redis::RedisStore;
 use tidegate_testkit::RedisServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::unbounded_channel;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::fixture::{at_port, config, policy, rolling, units, with_clock};
+use crate::fixture::{
+    at_port, bucket, config, fixed, policy, rolling, sliding, take_for, units, with_clock,
+};
 
 const DAY: Span = Span::from_secs(86_400);
 
@@ -86,20 +88,98 @@ async fn a_denial_by_one_charges_none() {
     assert_eq!(storm(&[store], &plain, 1, 10).await, 7);
 }
 
-/// P08: calls on one key do not wait for one another's round trip.
+/// P85: of four tasks that ask for each of 2,000 fresh keys exactly one passes each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fresh_keys_of_limit_one_pass_exactly_once() {
+    let server = RedisServer::start(&[]);
+    let stores: Vec<RedisStore> = (0..2).map(|_| RedisStore::new(config(&server))).collect();
+    for policy in [bucket("1/day"), fixed(1, DAY), rolling(1, DAY), sliding(1, DAY)] {
+        let storms: Vec<_> = (0..4)
+            .map(|task| {
+                let (store, policy) = (stores[task % 2].clone(), policy.clone());
+                tokio::spawn(async move {
+                    let mut passed = 0;
+                    for key in 0..2_000 {
+                        let decision = take_for(&store, &key.to_string(), &policy, Cost::ONE).await;
+                        passed += usize::from(decision.is_allowed());
+                    }
+                    passed
+                })
+            })
+            .collect();
+        let mut passed = 0;
+        for storm in storms {
+            passed += storm.await.unwrap();
+        }
+        assert_eq!(passed, 2_000, "{policy:?}");
+    }
+}
+
+/// The time there and back through a slow proxy.
+const ROUND_TRIP: Duration = Duration::from_millis(200);
+/// What a busy machine may add to 200 calls at once.
+const SCHEDULING: Duration = Duration::from_millis(500);
+
+/// Asks 200 times at once, for so many keys in turn; how long the slowest took, and the kinds of
+/// errors there were.
+async fn two_hundred_at_once(store: &RedisStore, keys: usize) -> (Duration, Vec<StoreErrorKind>) {
+    let policy = rolling(1_000_000, DAY);
+    let calls: Vec<_> = (0..200)
+        .map(|number| {
+            let (store, policy) = (store.clone(), policy.clone());
+            tokio::spawn(async move {
+                let key = (number % keys).to_string();
+                let start = Instant::now();
+                let check = Check::take(Key::new(&key).unwrap(), &policy, Cost::ONE);
+                let answer = store.take(&[check]).await;
+                (start.elapsed(), answer.err().map(|error| error.kind()))
+            })
+        })
+        .collect();
+    let mut slowest = Duration::ZERO;
+    let mut errors = Vec::new();
+    for call in calls {
+        let (elapsed, error) = call.await.unwrap();
+        slowest = slowest.max(elapsed);
+        errors.extend(error);
+    }
+    (slowest, errors)
+}
+
+/// P08: calls do not wait for one another's round trip, on one key as little as on many. One after
+/// another they would take 40 s.
 #[tokio::test]
 async fn a_hot_key_is_no_convoy() {
     let server = RedisServer::start(&[]);
-    let round_trip = Duration::from_millis(200);
-    let port = slow_proxy(server.port(), round_trip / 2).await;
+    let port = slow_proxy(server.port(), ROUND_TRIP / 2).await;
     let store = RedisStore::new(at_port(port, Span::from_secs(20)));
-    let policy = rolling(1_000_000, DAY);
-    storm(std::slice::from_ref(&store), &policy, 1, 1).await;
-    let start = Instant::now();
-    assert_eq!(storm(&[store], &policy, 200, 1).await, 200);
-    // One after another they would take 40 s.
-    assert!(start.elapsed() >= round_trip);
-    assert!(start.elapsed() < 10 * round_trip, "{:?}", start.elapsed());
+    store.ping().await.unwrap();
+    // The script is sent once, in a round trip of its own.
+    two_hundred_at_once(&store, 1).await;
+    for keys in [1, 200] {
+        let (slowest, errors) = two_hundred_at_once(&store, keys).await;
+        assert!(errors.is_empty(), "{errors:?}");
+        assert!(slowest >= ROUND_TRIP, "{slowest:?} on {keys} keys");
+        assert!(slowest < ROUND_TRIP * 3 / 2 + SCHEDULING, "{slowest:?} on {keys} keys");
+    }
+}
+
+/// P08: a server that is farther away than the deadline: each call ends at its own deadline, and none
+/// queues behind another.
+#[tokio::test]
+async fn a_deadline_holds_for_each_of_many_calls() {
+    let server = RedisServer::start(&[]);
+    let port = slow_proxy(server.port(), ROUND_TRIP / 2).await;
+    let deadline = Duration::from_millis(100);
+    let store = RedisStore::new(at_port(port, deadline.into()));
+    // The connection is opened meanwhile, with more patience than a call has.
+    assert_eq!(store.ping().await.map_err(|error| error.kind()), Err(StoreErrorKind::Timeout));
+    sleep(5 * ROUND_TRIP).await;
+    for keys in [1, 200] {
+        let (slowest, errors) = two_hundred_at_once(&store, keys).await;
+        assert_eq!(errors, vec![StoreErrorKind::Timeout; 200], "on {keys} keys");
+        assert!(slowest < deadline + SCHEDULING, "{slowest:?} on {keys} keys");
+    }
 }
 
 /// A port that leads to another one, each way with a delay and in order.

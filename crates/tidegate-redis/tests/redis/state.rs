@@ -1,7 +1,7 @@
 //! What lies in the server: its digits, its time to live, and what happens to what is not ours.
 
 use tidegate::{
-    Amount, Check, Cost, Key, Limit, Outcome, Policy, Rate, Span, Store, StoreErrorKind, Timestamp,
+    Amount, Check, Cost, Key, Limit, Outcome, Policy, Span, Store, StoreErrorKind, Timestamp,
 };
 use tidegate_redis::RedisStore;
 use tidegate_testkit::RedisServer;
@@ -237,40 +237,6 @@ async fn refunds_in_one_call_follow_one_another() {
     assert_eq!(server.command(&["EXISTS", SLIDING]), "0");
     clock.set(DAY - Span::from_secs(8 * 3_600));
     assert_eq!(take(&store, &policy, Cost::ZERO).await.remaining, units(6));
-}
-
-/// P59: a limit's new numbers count what was used under its old ones.
-#[tokio::test]
-async fn use_outlives_a_change_of_numbers() {
-    type Make = fn(u64) -> Policy;
-    let kinds: [Make; 3] =
-        [|max| fixed(max, MINUTE), |max| rolling(max, MINUTE), |max| sliding(max, MINUTE)];
-    for make in kinds {
-        let (_server, store, _) = with_clock();
-        assert_eq!(allowed(&store, &make(5), 6).await, 5);
-        assert_eq!(allowed(&store, &make(12), 8).await, 7);
-        let lowered = take(&store, &make(3), Cost::ONE).await;
-        assert_eq!((lowered.outcome, lowered.remaining), (Outcome::Deny, Amount::ZERO));
-    }
-}
-
-/// P62: a bucket's debt is carried over, in units, when its rate changes to another denominator.
-#[tokio::test]
-async fn debt_outlives_a_change_of_rate() {
-    let (_server, store, clock) = with_clock();
-    let make = |count: u64, period: Span| {
-        let rate = Rate::per(units(count), period).unwrap();
-        policy([Limit::token_bucket("l", units(10), rate).unwrap()])
-    };
-    let (slow, fast) = (make(1, Span::from_secs(7)), make(10, Span::from_secs(3)));
-    assert_eq!(take(&store, &slow, units(8)).await.remaining, units(2));
-    clock.advance(Span::from_secs(7));
-    assert_eq!(take(&store, &slow, units(1)).await.remaining, units(2));
-    let changed = take(&store, &fast, units(2)).await;
-    assert_eq!((changed.outcome, changed.remaining), (Outcome::Allow, Amount::ZERO));
-    let denied = take(&store, &fast, units(10)).await;
-    assert_eq!(denied.retry_after, Some(Span::from_secs(3)));
-    assert_eq!(take(&store, &slow, units(1)).await.retry_after, Some(Span::from_secs(7)));
 }
 
 /// Data that is not ours is an error of its own kind, and stays as it is, whatever is asked.

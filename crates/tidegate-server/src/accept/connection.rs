@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
@@ -14,7 +15,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::constants::{
     FAREWELL, HEAD_TIMEOUT, LINGER, MAX_HEAD, MAX_HEADERS, MAX_STREAMS, PING_EVERY, PING_TIMEOUT,
@@ -79,6 +80,7 @@ pub(crate) async fn serve<S: Http>(
     // Answers are small; none must wait for an acknowledgement of the one before. A socket that
     // refuses the option still works.
     let _ = stream.set_nodelay(true);
+    let accepted = Instant::now();
     let opened = tokio::select! {
         biased;
         opened = timeout(HEAD_TIMEOUT, open(&mut stream)) => opened,
@@ -89,6 +91,7 @@ pub(crate) async fn serve<S: Http>(
             serve_http2(stream, opening, service, shutdown).await;
         }
         Ok(Ok((Version::Http1, opening))) if protocol == Protocol::Any => {
+            let opening = (opening, accepted.elapsed());
             serve_http1(stream, opening, service, shutdown).await;
         }
         // Gone, silent, or speaking what this port does not.
@@ -108,7 +111,7 @@ async fn serve_http2<S: Http>(
     service: S,
     mut shutdown: Shutdown,
 ) {
-    let pulse = Arc::new(Pulse::new(shutdown.clone()));
+    let pulse = Arc::new(Pulse::new(shutdown.clone(), Duration::ZERO));
     let streams = Arc::new(Streams::default());
     let stream = Watched::new(stream, opening, Arc::clone(&pulse));
     let service = Counted::new(service, Arc::clone(&streams));
@@ -131,13 +134,15 @@ async fn serve_http2<S: Http>(
     }
 }
 
+/// Serves HTTP/1. Beside what it opened with goes what the client has used already of the time for its
+/// first head.
 async fn serve_http1<S: Http>(
     stream: TcpStream,
-    opening: Bytes,
+    (opening, waited): (Bytes, Duration),
     service: S,
     mut shutdown: Shutdown,
 ) {
-    let pulse = Arc::new(Pulse::new(shutdown.clone()));
+    let pulse = Arc::new(Pulse::new(shutdown.clone(), waited));
     let stream = Watched::new(stream, opening, Arc::clone(&pulse));
     // Once the end is near, each answer says that it is the connection's last.
     let service = Attended::new(service, Arc::clone(&pulse));

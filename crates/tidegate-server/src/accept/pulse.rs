@@ -15,17 +15,16 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::Service;
 use tokio::time::sleep;
 
-use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT, QUIET};
+use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT, LOOK_EVERY, QUIET};
 use crate::shutdown::Shutdown;
-
-/// How often the marks are read.
-const TICK: Duration = Duration::from_secs(1);
 
 /// The marks of one connection. Its one task writes them, so plain stores do.
 #[derive(Debug)]
 pub(super) struct Pulse {
     /// Here because each answer asks it, and a clone for each would be a count shared by all.
     shutdown: Shutdown,
+    /// How long the client was waited for before the first look.
+    waited: Duration,
     /// Reads that brought bytes.
     reads: AtomicU64,
     /// What `reads` was when the last answer was given: bytes since then belong to a next head.
@@ -48,9 +47,11 @@ pub(super) enum Lapse {
 }
 
 impl Pulse {
-    pub(super) fn new(shutdown: Shutdown) -> Pulse {
+    /// The pulse of a connection whose first head was waited for so long already.
+    pub(super) fn new(shutdown: Shutdown, waited: Duration) -> Pulse {
         Pulse {
             shutdown,
+            waited,
             reads: AtomicU64::new(0),
             settled: AtomicU64::new(0),
             begun: AtomicU64::new(0),
@@ -110,26 +111,27 @@ impl Pulse {
 
     /// Waits until the client has kept the connection waiting for too long.
     pub(super) async fn lapsed(&self) -> Lapse {
-        let (mut begun, mut idle, mut partial) = (0, 0, 0);
+        let (mut begun, mut idle) = (0, Duration::ZERO);
+        let mut partial = self.waited;
         loop {
-            sleep(TICK).await;
+            sleep(LOOK_EVERY).await;
             let now = self.begun.load(Ordering::Relaxed);
             let in_flight = now != self.ended.load(Ordering::Relaxed);
             if in_flight || now != begun {
-                (begun, idle, partial) = (now, 0, 0);
+                (begun, idle, partial) = (now, Duration::ZERO, Duration::ZERO);
             }
             if in_flight {
                 continue;
             }
             let has_part =
                 self.reads.load(Ordering::Relaxed) != self.settled.load(Ordering::Relaxed);
-            idle += 1;
-            partial = if has_part { partial + 1 } else { 0 };
-            // What is first seen at a tick may have waited no time yet: hence above, not at.
-            if TICK * partial > HEAD_TIMEOUT {
+            idle += LOOK_EVERY;
+            partial = if has_part { partial + LOOK_EVERY } else { Duration::ZERO };
+            // What is first seen at a look may have waited no time yet: hence above, not at.
+            if partial > HEAD_TIMEOUT {
                 return Lapse::Head;
             }
-            if TICK * idle > IDLE_TIMEOUT {
+            if idle > IDLE_TIMEOUT {
                 return Lapse::Idle;
             }
         }
@@ -207,21 +209,55 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_head_in_part_is_waited_for_less_than_a_next_request() {
-        let pulse = Pulse::new(channel().1);
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
         pulse.read();
         let (lapse, after) = lapse_after(&pulse).await;
         assert_eq!(lapse, Lapse::Head);
-        assert!(after > HEAD_TIMEOUT && after <= HEAD_TIMEOUT + 2 * TICK, "{after:?}");
+        assert!(after > HEAD_TIMEOUT && after <= HEAD_TIMEOUT + LOOK_EVERY, "{after:?}");
         pulse.begin();
         pulse.end();
         let (lapse, after) = lapse_after(&pulse).await;
         assert_eq!(lapse, Lapse::Idle);
-        assert!(after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + 2 * TICK, "{after:?}");
+        assert!(after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + LOOK_EVERY, "{after:?}");
+    }
+
+    /// P71: however a head trickles, it has the same time; what came before the first look counts.
+    #[tokio::test(start_paused = true)]
+    async fn the_time_for_a_head_begins_when_the_connection_does() {
+        for waited in [0, 1, 300, 2_999, 4_900, 5_000].map(Duration::from_millis) {
+            let pulse = Pulse::new(channel().1, waited);
+            pulse.read();
+            let (lapse, after) = lapse_after(&pulse).await;
+            let after = waited + after;
+            assert_eq!(lapse, Lapse::Head);
+            assert!(after > HEAD_TIMEOUT && after <= HEAD_TIMEOUT + LOOK_EVERY, "{after:?}");
+        }
+    }
+
+    /// A head that begins between two looks has its time too, and a trickle wins none.
+    #[tokio::test(start_paused = true)]
+    async fn a_trickle_wins_no_time() {
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
+        let trickle = async {
+            sleep(LOOK_EVERY * 3 / 2).await;
+            let begun = Instant::now();
+            loop {
+                pulse.read();
+                sleep(LOOK_EVERY / 4).await;
+                assert!(begun.elapsed() <= HEAD_TIMEOUT + LOOK_EVERY, "{:?}", begun.elapsed());
+            }
+        };
+        let started = Instant::now();
+        tokio::select! {
+            lapse = pulse.lapsed() => assert_eq!(lapse, Lapse::Head),
+            () = trickle => {}
+        }
+        assert!(started.elapsed() > LOOK_EVERY * 3 / 2 + HEAD_TIMEOUT);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_in_flight_keeps_nobody_waiting() {
-        let pulse = Pulse::new(channel().1);
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
         pulse.read();
         pulse.begin();
         assert!(timeout(10 * IDLE_TIMEOUT, pulse.lapsed()).await.is_err());
@@ -229,7 +265,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn quiet_comes_when_nothing_moves_any_more() {
-        let pulse = Pulse::new(channel().1);
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
         let started = Instant::now();
         pulse.quiet().await;
         assert_eq!(started.elapsed().as_millis(), QUIET.as_millis());

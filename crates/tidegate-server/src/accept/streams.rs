@@ -4,17 +4,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::service::Service;
 use tokio::time::sleep;
 
-use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT};
-
-/// How often the counts are read.
-const TICK: Duration = Duration::from_secs(1);
+use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT, LOOK_EVERY};
 
 /// The streams of one connection. Each is answered in a task of its own.
 #[derive(Debug, Default)]
@@ -41,8 +37,8 @@ impl Streams {
         if begun == 0 {
             return;
         }
-        while TICK * idle <= IDLE_TIMEOUT {
-            sleep(TICK).await;
+        while LOOK_EVERY * idle <= IDLE_TIMEOUT {
+            sleep(LOOK_EVERY).await;
             let now = self.begun();
             idle = if self.are_open() || now != begun { 0 } else { idle + 1 };
             begun = now;
@@ -148,13 +144,13 @@ mod tests {
         let streams = Arc::new(Streams::default());
         let started = Instant::now();
         streams.lapsed().await;
-        assert!(started.elapsed() <= HEAD_TIMEOUT + TICK, "{:?}", started.elapsed());
+        assert!(started.elapsed() <= HEAD_TIMEOUT + LOOK_EVERY, "{:?}", started.elapsed());
         drop(Open::begin(&streams));
         let started = Instant::now();
         streams.lapsed().await;
         let after = started.elapsed();
         assert!(
-            after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + HEAD_TIMEOUT + 2 * TICK,
+            after > IDLE_TIMEOUT && after <= IDLE_TIMEOUT + HEAD_TIMEOUT + 2 * LOOK_EVERY,
             "{after:?}"
         );
     }

@@ -22,6 +22,24 @@ Every field of the file can also be set by a variable, as in TIDEGATE_LISTEN__HT
 A flag outranks a variable, which outranks the file. Exit codes: 0; 1 failed while running;
 2 wrong usage or configuration.";
 
+/// Examples for `serve --help`.
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  tidegate serve                           by ./config.yaml if it is there, else by the defaults
+  tidegate serve --config limits.yaml --listen-http 127.0.0.1:8080 --listen-metrics off
+  TIDEGATE_DRAIN_DELAY=5s tidegate serve --store redis --redis-addr redis://redis:6379/0
+
+Exit codes: 0 stopped when told to, 1 failed while running, 2 wrong usage or configuration.";
+
+/// Examples for `check --help`.
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  tidegate check limits.yaml               is this file good, and what does it limit?
+  tidegate check                           the same of what `tidegate serve` would read here
+  TIDEGATE_STORE=redis tidegate check limits.yaml --redis-addr redis:6379
+
+Exit codes: 0 the configuration is good, 2 it is not, or wrong usage.";
+
 /// A rate limiter that any language, proxy or Redis client can ask.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version, about, after_help = EXAMPLES)]
@@ -39,8 +57,10 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve until told to stop (the same as no command)
+    #[command(after_help = SERVE_EXAMPLES)]
     Serve(ConfigArgs),
     /// Validate a configuration and say in plain words what it limits
+    #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Say what limits would have done to the traffic of access logs
     Replay(super::replay::ReplayArgs),

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use super::USAGE;
 use super::args::CheckArgs;
-use super::{USAGE, explain};
 use crate::config::{Environment, load};
+use crate::explain;
 
 /// Validates the configuration: what it means goes to standard output, faults to standard error.
 pub(super) fn run(args: &CheckArgs, environment: Environment) -> ExitCode {

@@ -27,7 +27,8 @@ use std::process::ExitCode;
 
 use tidegate::PolicyTable;
 
-use crate::config::{Environment, load};
+use crate::config::{Environment, load, rounded_rates};
+use crate::settings::Settings;
 
 pub use args::{Format, ReplayArgs};
 pub use error::{LimitFault, ReplayError};
@@ -75,7 +76,7 @@ pub fn run(args: &ReplayArgs, policies: &PolicyTable) -> Result<Report, ReplayEr
 /// The configuration is read only when the arguments give no limits of their own.
 pub(super) fn command(args: &ReplayArgs, environment: Environment) -> ExitCode {
     let policies = match args.limits.is_empty() {
-        true => load(&args.inputs(environment)).map(|settings| settings.policies),
+        true => load(&args.inputs(environment)).map(told),
         false => Ok(PolicyTable::default()),
     };
     let (text, code) = match policies.map(|policies| run_and_print(args, &policies)) {
@@ -86,6 +87,15 @@ pub(super) fn command(args: &ReplayArgs, environment: Environment) -> ExitCode {
     // Nothing is left to do when the terminal is gone.
     let _ = io::stderr().write_all(text.as_bytes());
     ExitCode::from(code)
+}
+
+/// The policies, once the rates that are not quite those of the configuration have been told.
+fn told(settings: Settings) -> PolicyTable {
+    for note in rounded_rates(&settings.notes) {
+        // Nothing is left to do when the terminal is gone.
+        let _ = writeln!(io::stderr(), "note: {note}");
+    }
+    settings.policies
 }
 
 /// Plays logs and prints the report on standard output.

@@ -7,15 +7,8 @@ use super::document::Node;
 use super::keys;
 use super::reader::{Fields, Reader};
 use super::{redis_address, secret};
+use crate::constants::{MAX_PREFIX, MAX_SHARDS, TIMEOUT_MAX, TIMEOUT_MIN};
 use crate::settings::StoreSettings;
-
-/// The most shards that may be asked for.
-const MAX_SHARDS: u64 = 1 << 16;
-/// The shortest and the longest that a call to Redis may be given.
-const TIMEOUT_MIN: Span = Span::from_millis(1);
-const TIMEOUT_MAX: Span = Span::from_secs(60);
-/// The longest prefix, in bytes.
-const MAX_PREFIX: usize = 64;
 
 /// The chosen store, and the original's `default_ttl` if the store has one and Redis is chosen.
 pub(super) struct Backends {
@@ -131,8 +124,8 @@ impl<'a> Reader<'a> {
             return Some((config, None));
         };
         let fields = self.fields(node, "backends.redis", keys::REDIS)?;
-        self.redis_address(fields, used, &mut config)?;
-        self.redis_login(fields, used, &mut config)?;
+        let url_db = self.redis_address(fields, used, &mut config)?;
+        self.redis_login(fields, used, url_db, &mut config)?;
         if let Some(node) = fields.value("prefix") {
             config.prefix = self.prefix(node)?;
         }
@@ -146,15 +139,15 @@ impl<'a> Reader<'a> {
         Some((config, ttl))
     }
 
-    /// The address, with what a URL says besides.
+    /// The address, with what a URL says besides. The inner value is the database, if the URL names one.
     fn redis_address(
         &mut self,
         fields: Fields<'_, 'a>,
         used: bool,
         config: &mut RedisConfig,
-    ) -> Option<()> {
+    ) -> Option<Option<u32>> {
         let Some(node) = fields.value("addr") else {
-            return Some(());
+            return Some(None);
         };
         let (text, _) = self.scalar(node, "addr", "an address")?;
         let read = match redis_address::parse(text) {
@@ -178,7 +171,7 @@ impl<'a> Reader<'a> {
             Some(text) if used => Some(self.url_password(node, &text)?),
             _ => None,
         };
-        Some(())
+        Some(read.db)
     }
 
     fn url_password(&mut self, node: &Node<'a>, text: &str) -> Option<Secret> {
@@ -210,6 +203,7 @@ impl<'a> Reader<'a> {
         &mut self,
         fields: Fields<'_, 'a>,
         used: bool,
+        url_db: Option<u32>,
         config: &mut RedisConfig,
     ) -> Option<()> {
         let addr_rank = fields.value("addr").map_or(0, |node| node.origin.rank());
@@ -220,14 +214,12 @@ impl<'a> Reader<'a> {
         }
         let password = fields.value("password");
         if let Some(node) = password.filter(|node| counts(node, config.password.is_some())) {
-            let faults = self.errors.count();
-            config.password = self.secret(node, "password", used);
-            (self.errors.count() == faults).then_some(())?;
+            config.password = self.secret(node, "password", used)?;
         }
         let db = fields.value("db");
         if let Some(node) = db {
             let db = self.whole(node, "db", (0, u32::MAX.into()))?;
-            if counts(&node, config.db != 0) {
+            if counts(&node, url_db.is_some()) {
                 config.db = u32::try_from(db).ok()?;
             }
         }

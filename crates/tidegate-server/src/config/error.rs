@@ -3,9 +3,7 @@
 use std::fmt;
 
 use super::excerpt::Excerpt;
-
-/// The most faults that are shown; the rest are counted.
-const SHOWN: usize = 20;
+use crate::constants::{MAX_FAULTS_SHOWN, MAX_FAULTS_SOUGHT};
 
 /// Everything that is wrong with a configuration; at least one fault.
 ///
@@ -35,7 +33,12 @@ impl ConfigErrors {
 
     /// Whether further faults are counted, and not shown.
     pub(super) fn is_full(&self) -> bool {
-        self.faults.len() >= SHOWN
+        self.faults.len() >= MAX_FAULTS_SHOWN
+    }
+
+    /// Whether no further faults are worth looking for.
+    pub(super) fn are_enough(&self) -> bool {
+        self.count() >= MAX_FAULTS_SOUGHT
     }
 
     /// Adds a fault; it is only made when it will be shown.
@@ -47,7 +50,7 @@ impl ConfigErrors {
         }
     }
 
-    /// How many faults there are.
+    /// How many faults were found; after the first thousand no more are looked for.
     #[must_use]
     pub fn count(&self) -> usize {
         self.faults.len() + self.more
@@ -64,6 +67,7 @@ impl fmt::Display for ConfigErrors {
         }
         match self.more {
             0 => Ok(()),
+            more if self.are_enough() => write!(f, "\nand at least {more} more like these\n"),
             more => write!(f, "\nand {more} more like these\n"),
         }
     }

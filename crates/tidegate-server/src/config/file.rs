@@ -8,9 +8,8 @@ use super::Inputs;
 use super::environment;
 use super::error::ConfigError;
 use super::excerpt::position;
+use crate::constants::MAX_CONFIG_FILE;
 
-/// The largest file that is read.
-const MAX_BYTES: u64 = 64 << 20;
 /// The file that is read when none is named and it is there.
 const UNNAMED: &str = "config.yaml";
 
@@ -54,8 +53,8 @@ fn read(path: &Path) -> Result<Source, Reason> {
     let file = File::open(path).map_err(Reason::Io)?;
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file that is too large, also where no length is known.
-    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    if read.map_err(Reason::Io)? as u64 > MAX_BYTES {
+    let read = file.take(MAX_CONFIG_FILE + 1).read_to_end(&mut bytes);
+    if read.map_err(Reason::Io)? as u64 > MAX_CONFIG_FILE {
         return Err(Reason::TooLarge);
     }
     let text = String::from_utf8(bytes).map_err(|error| {

@@ -1,49 +1,11 @@
 //! One limit: its algorithm and numbers.
 
-use tidegate::{Align, Amount, Limit, LimitError, Span};
+use tidegate::{Align, Amount, Limit, LimitError, Quota, Span};
 
 use super::document::Node;
+use super::quota_limit::{ALGORITHMS, Kind, QuotaFault};
 use super::rate::Pace;
 use super::reader::{Fields, Reader};
-
-/// Names of algorithms; the last two are other words for two of the first.
-const ALGORITHMS: &[(&str, Kind)] = &[
-    ("token_bucket", Kind::TokenBucket),
-    ("fixed_window", Kind::FixedWindow),
-    ("rolling_window", Kind::RollingWindow),
-    ("sliding_window", Kind::SlidingWindow),
-    ("gcra", Kind::TokenBucket),
-    ("sliding_log", Kind::RollingWindow),
-];
-
-/// Which algorithm a limit uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    TokenBucket,
-    FixedWindow,
-    RollingWindow,
-    SlidingWindow,
-}
-
-impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::TokenBucket => "token_bucket",
-            Kind::FixedWindow => "fixed_window",
-            Kind::RollingWindow => "rolling_window",
-            Kind::SlidingWindow => "sliding_window",
-        }
-    }
-
-    /// The fields with this algorithm's numbers.
-    pub(super) fn numbers(self) -> &'static [&'static str] {
-        match self {
-            Kind::TokenBucket => &["capacity", "rate", "burst", "quota"],
-            Kind::FixedWindow => &["max_requests", "window_size", "quota", "align"],
-            Kind::RollingWindow | Kind::SlidingWindow => &["max_requests", "window_size", "quota"],
-        }
-    }
-}
 
 impl<'a> Reader<'a> {
     /// The name of an algorithm.
@@ -80,8 +42,7 @@ impl<'a> Reader<'a> {
         if let Some(node) = fields.value("quota") {
             self.alone(fields, &["rate", "capacity", "burst"])?;
             let quota = self.quota(node, "quota")?;
-            let limit = Limit::token_bucket(name, quota.burst(), quota.rate());
-            return self.made(limit, node, node);
+            return self.of_quota(name, Kind::TokenBucket, &quota, Align::Epoch, node);
         }
         let capacity = self.capacity(fields);
         let Some(node) = fields.value("rate") else {
@@ -119,7 +80,17 @@ impl<'a> Reader<'a> {
     }
 
     fn window(&mut self, name: &str, kind: Kind, fields: Fields<'_, 'a>) -> Option<Limit> {
-        let (max, window, max_node, window_node) = self.window_numbers(fields)?;
+        let quota = match fields.value("quota") {
+            Some(node) => {
+                self.alone(fields, &["max_requests", "window_size"])?;
+                Some((self.quota(node, "quota")?, node))
+            }
+            None => None,
+        };
+        let numbers = match quota {
+            Some(_) => None,
+            None => Some(self.window_numbers(fields)?),
+        };
         let align = match fields.value("align").filter(|_| kind == Kind::FixedWindow) {
             Some(node) => {
                 let words = [("epoch", Align::Epoch), ("first_request", Align::FirstRequest)];
@@ -127,13 +98,30 @@ impl<'a> Reader<'a> {
             }
             None => Align::Epoch,
         };
-        let limit = match (kind, align) {
-            (Kind::RollingWindow, _) => Limit::rolling_window(name, max, window),
-            (Kind::SlidingWindow, _) => Limit::sliding_window(name, max, window),
-            (_, Align::FirstRequest) => Limit::fixed_window_from_first(name, max, window),
-            (_, Align::Epoch) => Limit::fixed_window(name, max, window),
-        };
-        self.made(limit, max_node, window_node)
+        if let Some((quota, node)) = quota {
+            return self.of_quota(name, kind, &quota, align, node);
+        }
+        let (max, window, max_node, window_node) = numbers?;
+        self.made(kind.window(name, max, window, align), max_node, window_node)
+    }
+
+    /// The limit that a quota says.
+    fn of_quota(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        quota: &Quota,
+        align: Align,
+        node: &Node<'a>,
+    ) -> Option<Limit> {
+        match kind.limit(name, quota, align) {
+            Ok(limit) => Some(limit),
+            Err(QuotaFault::Limit(error)) => self.made(Err(error), node, node),
+            Err(QuotaFault::Burst) => {
+                self.refuse(node, "a window has no burst; only token_bucket has");
+                None
+            }
+        }
     }
 
     /// The most, the window, and the nodes that say so.
@@ -141,15 +129,6 @@ impl<'a> Reader<'a> {
         &mut self,
         fields: Fields<'n, 'a>,
     ) -> Option<(Amount, Span, &'n Node<'a>, &'n Node<'a>)> {
-        if let Some(node) = fields.value("quota") {
-            self.alone(fields, &["max_requests", "window_size"])?;
-            let quota = self.quota(node, "quota")?;
-            if quota.has_burst() {
-                self.refuse(node, "a window has no burst; only token_bucket has");
-                return None;
-            }
-            return Some((quota.count(), quota.period(), node, node));
-        }
         let max = match fields.value("max_requests") {
             Some(node) => self.amount(node, "max_requests").map(|max| (max, node)),
             None => self.missing(fields, "max_requests", "100"),

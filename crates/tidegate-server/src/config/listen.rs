@@ -110,18 +110,18 @@ impl<'a> Reader<'a> {
         let Ports { http, grpc, metrics } = ports;
         let metrics = metrics.as_ref();
         let clash = if same(http, grpc) {
-            Some(("http", "gRPC", http))
+            Some(("http", "gRPC", http, &["listen"][..]))
         } else if metrics.is_some_and(|metrics| same(metrics, http)) {
-            Some(("metrics", "http", http))
+            Some(("metrics", "http", http, &["metrics", "listen"][..]))
         } else if metrics.is_some_and(|metrics| same(metrics, grpc)) {
-            Some(("metrics", "gRPC", grpc))
+            Some(("metrics", "gRPC", grpc, &["metrics", "listen"][..]))
         } else {
             None
         };
-        let Some((one, other, listen)) = clash else {
+        let Some((one, other, listen, sections)) = clash else {
             return Some(());
         };
-        let node = ["metrics", "listen"].iter().find_map(|name| top.key(name));
+        let node = sections.iter().find_map(|name| top.key(name));
         let origin = node.map_or(Origin::Default, |node| node.origin);
         let reason = format!("{one} and {other} would both listen on {listen}");
         self.fault(origin, reason, Some("give each its own port".into()));

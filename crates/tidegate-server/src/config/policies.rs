@@ -9,11 +9,9 @@ use tidegate::{Amount, Limit, Name, Policy, PolicyTable, Rate, Span};
 use super::document::{Node, Origin};
 use super::excerpt::position;
 use super::keys;
-use super::limit::Kind;
+use super::quota_limit::Kind;
 use super::reader::{Fields, Reader};
-
-/// The policy that requests get which name none, and the limit of the original's form.
-const DEFAULT: &str = "default";
+use crate::constants::DEFAULT_POLICY;
 
 /// How a limit is written, for those who wrote something else.
 const EXAMPLE: &str = "- { name: burst, algorithm: token_bucket, capacity: 50, rate: 10/s }";
@@ -28,7 +26,7 @@ impl<'a> Reader<'a> {
         let flat = ["use_algo", "algo_settings"].iter().find_map(|name| top.key(name));
         let mut policies = named;
         if let Some(key) = flat {
-            if policies.iter().any(|policy| policy.name().as_str() == DEFAULT) {
+            if policies.iter().any(|policy| policy.name().as_str() == DEFAULT_POLICY) {
                 self.refuse_with(
                     key,
                     "the policy `default` is given twice: here and in `policies`",
@@ -39,7 +37,7 @@ impl<'a> Reader<'a> {
             policies.push(self.flat_policy(top)?);
         } else if policies.is_empty() {
             policies.push(self.built_in()?);
-        } else if !policies.iter().any(|policy| policy.name().as_str() == DEFAULT) {
+        } else if !policies.iter().any(|policy| policy.name().as_str() == DEFAULT_POLICY) {
             self.info("no policy is named default: every request must name its policy");
         }
         Some(PolicyTable::new(policies))
@@ -48,9 +46,9 @@ impl<'a> Reader<'a> {
     /// What holds when a configuration says nothing: 10 at once, then 1 per second.
     fn built_in(&mut self) -> Option<Policy> {
         let rate = Rate::per(Amount::ONE, Span::from_secs(1))?;
-        let limit = Limit::token_bucket(DEFAULT, Amount::from_units(10), rate).ok()?;
+        let limit = Limit::token_bucket(DEFAULT_POLICY, Amount::from_units(10), rate).ok()?;
         self.info("no policy is given: the default one allows 10 at once, then 1 per second");
-        Policy::new(DEFAULT, [limit]).ok()
+        Policy::new(DEFAULT_POLICY, [limit]).ok()
     }
 
     fn named_policies(&mut self, node: &Node<'a>) -> Option<Vec<Policy>> {
@@ -60,8 +58,13 @@ impl<'a> Reader<'a> {
             return None;
         }
         let read: Vec<Option<Policy>> =
-            entries.iter().map(|(key, value)| self.policy(key, value)).collect();
+            entries.iter().map_while(|(key, value)| self.sought_policy(key, value)).collect();
         read.into_iter().collect()
+    }
+
+    /// A policy, if faults are still looked for; the inner value is none when it has some.
+    fn sought_policy(&mut self, key: &Node<'a>, value: &Node<'a>) -> Option<Option<Policy>> {
+        (!self.errors.are_enough()).then(|| self.policy(key, value))
     }
 
     fn policy(&mut self, key: &Node<'a>, value: &Node<'a>) -> Option<Policy> {
@@ -124,12 +127,15 @@ impl<'a> Reader<'a> {
             return None;
         }
         if let Some(Origin::File { start, .. }) = names.insert(name, node.origin) {
-            let line = position(self.text, start).line;
-            self.refuse_with(
-                node,
-                format!("policy {policy} has two limits named {name}"),
-                format!("the first is on line {line}; give each its own name"),
-            );
+            // Lines are counted from the top of the file: only for a fault that will be shown.
+            let help = match self.errors.is_full() {
+                true => String::new(),
+                false => {
+                    let line = position(self.text, start).line;
+                    format!("the first is on line {line}; give each its own name")
+                }
+            };
+            self.refuse_with(node, format!("policy {policy} has two limits named {name}"), help);
             return None;
         }
         let kind = kind?;
@@ -181,7 +187,7 @@ impl<'a> Reader<'a> {
                 self.info(format!("algo_settings.{name} is not used by {algorithm}"));
             }
         }
-        let limit = self.limit(DEFAULT, kind, fields)?;
-        Policy::new(DEFAULT, [limit]).ok()
+        let limit = self.limit(DEFAULT_POLICY, kind, fields)?;
+        Policy::new(DEFAULT_POLICY, [limit]).ok()
     }
 }

@@ -3,10 +3,23 @@
 use tidegate::{Amount, AmountError, Limit, LimitError, Quota, Rate};
 
 use super::document::Node;
-use super::reader::{Reader, plain_number};
+use super::reader::Reader;
+use super::scalar::plain_number;
+use crate::settings::Note;
 
 /// A rate is rounded at most by one part in this many; what would need more is refused.
 const FINEST: u128 = 100;
+
+/// What a note about a rounded rate says.
+const COUNTED_AS: &str = "is counted as";
+
+/// The notes that tell of rounded rates, for those who show no other.
+pub(crate) fn rounded_rates(notes: &[Note]) -> impl Iterator<Item = &str> {
+    notes.iter().filter_map(|note| match note {
+        Note::Info(text) if text.contains(COUNTED_AS) => Some(text.as_str()),
+        _ => None,
+    })
+}
 
 /// A rate as it was written.
 pub(super) enum Pace {
@@ -75,7 +88,7 @@ impl<'a> Reader<'a> {
         };
         let limit = Limit::token_bucket(name, capacity, nearest)?;
         self.info(format!(
-            "limit {name}: a rate of {text} per second with a capacity of {capacity} is counted as \
+            "limit {name}: a rate of {text} per second with a capacity of {capacity} {COUNTED_AS} \
              {}/{} per second, which is {}",
             nearest.num(),
             nearest.den(),

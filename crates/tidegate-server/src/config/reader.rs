@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use tidegate::{Amount, AmountError, NotationError, Span, parse_span};
+use tidegate::{Amount, AmountError, Span};
 
 use super::document::{Entry, Node, Origin, Value};
 use super::environment::Environment;
 use super::error::{ConfigError, ConfigErrors};
 use super::excerpt::{Excerpt, position};
 use super::keys;
+use super::scalar::{plain_number, read_span};
 use crate::settings::Note;
 
 /// The file that is read, the environment around it, and what was found wrong or worth a note.
@@ -86,6 +87,9 @@ impl<'a> Reader<'a> {
     ) -> Option<Fields<'n, 'a>> {
         let entries = self.entries(node, name, known[0])?;
         for (key, _) in entries {
+            if self.errors.are_enough() {
+                return None;
+            }
             let word = key.text().unwrap_or_default();
             if !known.contains(&word) {
                 self.unknown(key, word, known);
@@ -284,32 +288,5 @@ fn locate(file: &str, text: &str, origin: Origin<'_>) -> (String, Option<Excerpt
         }
         Origin::Variable(name) | Origin::Flag(name) => (name.to_owned(), None),
         Origin::Default => (file.to_owned(), None),
-    }
-}
-
-/// A plain scalar as decimal text: `10_000` becomes `10000`, YAML's `.inf` and `.nan` lose the dot.
-pub(super) fn plain_number(text: &str) -> String {
-    let unsigned = text.trim_start_matches(['+', '-']);
-    if matches!(unsigned.to_ascii_lowercase().as_str(), ".inf" | ".nan") {
-        return text.replacen('.', "", 1);
-    }
-    let grouped = text.split('_');
-    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    match text.contains('_') && grouped.clone().all(all_digits) {
-        true => grouped.collect(),
-        false => text.to_owned(),
-    }
-}
-
-/// A length of time, which may be zero.
-fn read_span(text: &str) -> Result<Span, String> {
-    let text = plain_number(text);
-    match parse_span(&text) {
-        Ok(span) => Ok(span),
-        Err(NotationError::Zero { .. }) => Ok(Span::ZERO),
-        Err(_) if text.trim_start().starts_with('-') => {
-            Err("a length of time cannot be negative".into())
-        }
-        Err(error) => Err(error.to_string()),
     }
 }

@@ -8,9 +8,7 @@ use tidegate_redis::Secret;
 use super::document::Node;
 use super::environment::Environment;
 use super::reader::Reader;
-
-/// The most bytes of a secret's file that are read.
-const MAX_BYTES: u64 = 64 << 10;
+use crate::constants::MAX_SECRET_FILE;
 
 /// The secret that a text names or is. The error never holds the text of a secret itself.
 pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Secret, String> {
@@ -31,9 +29,9 @@ fn from_file(path: &str) -> Result<Secret, String> {
     let refuse = |reason: String| format!("the file named after file: {reason}");
     let file = File::open(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
     let mut text = String::new();
-    let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
+    let read = file.take(MAX_SECRET_FILE + 1).read_to_string(&mut text);
     read.map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_SECRET_FILE {
         return Err(refuse("is larger than 64 KiB".into()));
     }
     match text.trim_end_matches(['\n', '\r']) {
@@ -43,17 +41,23 @@ fn from_file(path: &str) -> Result<Secret, String> {
 }
 
 impl<'a> Reader<'a> {
-    /// A password; none when it is an empty text. One that is not `used` is not looked up.
-    pub(super) fn secret(&mut self, node: &Node<'a>, name: &str, used: bool) -> Option<Secret> {
+    /// A password. The inner value is none when the text is empty, and when it is not `used`: then it
+    /// is not looked up.
+    pub(super) fn secret(
+        &mut self,
+        node: &Node<'a>,
+        name: &str,
+        used: bool,
+    ) -> Option<Option<Secret>> {
         if node.text() == Some("") {
-            return None;
+            return Some(None);
         }
         let (text, _) = self.scalar(node, name, "a text, env:NAME or file:PATH")?;
         if !used {
-            return None;
+            return Some(None);
         }
         match resolve(text, self.environment) {
-            Ok(secret) => Some(secret),
+            Ok(secret) => Some(Some(secret)),
             Err(reason) => {
                 self.refuse(node, format!("{name}: {reason}"));
                 None

@@ -23,11 +23,11 @@ use tower_service::Service as _;
 pub(crate) use health::{Health, follow};
 
 use crate::constants::MAX_GRPC_MESSAGE;
+use crate::face::Refused;
 use crate::proto::{DESCRIPTORS, v1 as wire};
-use crate::service::{CheckRequest, Face, Joint, Service};
+use crate::service::{CheckRequest, Face, Service};
 use crate::shutdown::Shutdown;
 use reflection::Questions;
-use status::Refused;
 use wire::rate_limiter_server::{RateLimiter, RateLimiterServer};
 
 /// An answer to come.
@@ -39,7 +39,8 @@ type Rare = Arc<dyn Fn(Request<Incoming>) -> Answering + Send + Sync>;
 /// The gRPC face. Cheap to clone: one for each connection.
 #[derive(Clone)]
 pub(crate) struct Grpc {
-    limiter: RateLimiterServer<Limiter>,
+    limiter: Limiter,
+    server: RateLimiterServer<Limiter>,
     health: HealthServer<HealthService>,
     reflection: Option<Rare>,
     reflection_alpha: Option<Rare>,
@@ -54,13 +55,29 @@ impl Grpc {
         let alpha = descriptors().build_v1alpha().ok().map(|built| rare(built, &shutdown));
         let limiter = Limiter { service, shutdown };
         Grpc {
-            limiter: RateLimiterServer::new(limiter)
+            server: RateLimiterServer::new(limiter.clone())
                 .max_decoding_message_size(MAX_GRPC_MESSAGE)
                 .max_encoding_message_size(usize::MAX),
+            limiter,
             health: health.server(),
             reflection,
             reflection_alpha: alpha,
         }
+    }
+
+    /// Answers one call of the limiter. A message that cannot be read never gets to its method: here
+    /// tonic's answer to it is seen to.
+    fn decide(&self, request: Request<Incoming>) -> Answering {
+        let answering = self.server.clone().call(request);
+        let limiter = self.limiter.clone();
+        Box::pin(async move {
+            let answer = answering.await?;
+            // Only a call that failed before any answer has its status in the head.
+            Ok(match Status::from_header_map(answer.headers()) {
+                Some(status) => limiter.reread(status).into_http(),
+                None => answer,
+            })
+        })
     }
 }
 
@@ -99,7 +116,7 @@ impl hyper::service::Service<Request<Incoming>> for Grpc {
     fn call(&self, request: Request<Incoming>) -> Answering {
         let name = request.uri().path().split('/').nth(1).unwrap_or_default();
         let reflection = match name {
-            RateLimiterServer::<Limiter>::NAME => return self.limiter.clone().call(request),
+            RateLimiterServer::<Limiter>::NAME => return self.decide(request),
             HealthServer::<HealthService>::NAME => return self.health.clone().call(request),
             "grpc.reflection.v1.ServerReflection" => &self.reflection,
             "grpc.reflection.v1alpha.ServerReflection" => &self.reflection_alpha,
@@ -121,29 +138,21 @@ struct Limiter {
 
 impl Limiter {
     async fn decide_one(&self, asked: &wire::AllowRequest) -> Result<wire::AllowResponse, Refused> {
-        let rules = self.service.rules();
-        let request = [convert::request(asked, "")?];
-        let answers = self.service.decide(&rules, &request, Joint::All).await;
-        let answers = answers.map_err(|refusal| {
-            Refused::from_service(&refusal, |_| ("policy".into(), asked.policy.clone()))
-        })?;
-        // One request gets exactly one answer.
-        answers.first().map(|answer| convert::response(&answer)).ok_or(Refused::Store)
+        let request = convert::request(asked, "")?;
+        let answer = self.service.decide_one(self.service.rules(), request).await;
+        let answer = answer.map_err(|refusal| Refused::of(&refusal, |_| "policy".into()))?;
+        Ok(convert::response(&answer))
     }
 
     async fn decide_many(
         &self,
         asked: &wire::CheckRequest,
     ) -> Result<wire::CheckResponse, Refused> {
-        let rules = self.service.rules();
         let joint = convert::joint(asked)?;
         let requests: Vec<CheckRequest<'_>> = convert::requests(asked)?;
-        let unknown = |place: usize| {
-            let name = asked.checks.get(place).map_or("", |check| &check.policy);
-            (format!("checks[{place}].policy"), name.to_owned())
-        };
-        let answers = self.service.decide(&rules, &requests, joint).await;
-        let answers = answers.map_err(|refusal| Refused::from_service(&refusal, unknown))?;
+        let field = |place: usize| format!("checks[{place}].policy");
+        let answers = self.service.decide(self.service.rules(), &requests, joint).await;
+        let answers = answers.map_err(|refusal| Refused::of(&refusal, field))?;
         Ok(wire::CheckResponse {
             allowed: answers.is_allowed(),
             governing: u32::try_from(answers.governing()).unwrap_or(u32::MAX),
@@ -151,12 +160,20 @@ impl Limiter {
         })
     }
 
+    /// What became of a message that could not be read: refused, and counted, as the mistake it is.
+    fn reread(&self, status: Status) -> Status {
+        match status::unreadable(&status) {
+            Some(mistake) => self.refuse(&mistake.into()),
+            None => status,
+        }
+    }
+
     /// A refusal as a status, counted when it was the client's mistake.
     fn refuse(&self, refused: &Refused) -> Status {
         if let Some(reason) = refused.reason() {
             self.service.mistaken(Face::Grpc, reason);
         }
-        refused.status()
+        status::of(refused)
     }
 }
 

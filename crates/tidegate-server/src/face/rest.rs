@@ -4,51 +4,47 @@ mod body;
 mod fields;
 mod json;
 mod limit;
-pub(super) mod status;
+mod status;
 
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::HOST;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, StatusCode};
 
+use super::Refused;
+use super::http::{self, Reply};
 use crate::service::{Face, Ready, Service};
 use crate::settings::HeaderDialect;
 
-/// An answer, whole.
-pub(crate) type Reply = Response<Full<Bytes>>;
-
 /// The REST face. Cheap to clone: one for each connection.
 #[derive(Clone)]
-pub struct Rest {
+pub(crate) struct Rest {
     service: Arc<Service>,
     dialect: HeaderDialect,
 }
 
 impl Rest {
     /// A face on this service that tells of limits in this dialect.
-    #[must_use]
-    pub fn new(service: Arc<Service>, dialect: HeaderDialect) -> Rest {
+    pub(crate) fn new(service: Arc<Service>, dialect: HeaderDialect) -> Rest {
         Rest { service, dialect }
     }
 
     async fn answer(self, request: Request<Incoming>) -> Reply {
         // RFC 9112, 3.2: whoever is in between may have gone by the other one.
         if request.headers().get_all(HOST).iter().nth(1).is_some() {
-            return status::text(StatusCode::BAD_REQUEST, "Host: given more than once\n");
+            return http::text(StatusCode::BAD_REQUEST, "Host: given more than once\n");
         }
         match (request.uri().path(), request.method()) {
             ("/limit", &Method::POST) => self.limit(request).await,
             ("/v1/check", &Method::POST) => self.check(request).await,
-            ("/limit" | "/v1/check", _) => status::only("POST"),
-            ("/health", &Method::GET | &Method::HEAD) => health(),
+            ("/limit" | "/v1/check", _) => http::only("POST"),
+            ("/health", &Method::GET | &Method::HEAD) => http::health(),
             ("/ready", &Method::GET | &Method::HEAD) => self.ready(),
-            ("/health" | "/ready", _) => status::only("GET, HEAD"),
-            _ => status::text(StatusCode::NOT_FOUND, "not found\n"),
+            ("/health" | "/ready", _) => http::only("GET, HEAD"),
+            _ => http::text(StatusCode::NOT_FOUND, "not found\n"),
         }
     }
 
@@ -78,23 +74,18 @@ impl Rest {
 
     fn ready(&self) -> Reply {
         match self.service.readiness().now() {
-            Ready::Yes => status::text(StatusCode::OK, "ready\n"),
-            Ready::Degraded => status::text(StatusCode::OK, "degraded\n"),
-            Ready::No => status::text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+            Ready::Yes => http::text(StatusCode::OK, "ready\n"),
+            Ready::Degraded => http::text(StatusCode::OK, "degraded\n"),
+            Ready::No => http::text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
         }
     }
 
     /// Counts a refusal that was the client's mistake.
-    fn count(&self, refusal: &status::Refused) {
+    fn count(&self, refusal: &Refused) {
         if let Some(reason) = refusal.reason() {
             self.service.mistaken(Face::Rest, reason);
         }
     }
-}
-
-/// Alive.
-pub(crate) fn health() -> Reply {
-    status::text(StatusCode::OK, "ok\n")
 }
 
 impl hyper::service::Service<Request<Incoming>> for Rest {

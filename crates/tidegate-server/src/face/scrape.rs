@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::ACCEPT;
 use hyper::{Method, Request, StatusCode};
 
-use super::rest::{Reply, health, status};
+use super::http::{self, Reply};
 use crate::service::{Format, Service};
 
 /// The metrics face. Cheap to clone: one for each connection.
@@ -25,9 +25,9 @@ impl Scrape {
     fn answer(&self, request: &Request<Incoming>) -> Reply {
         match (request.uri().path(), request.method()) {
             ("/metrics", &Method::GET | &Method::HEAD) => self.metrics(request),
-            ("/health", &Method::GET | &Method::HEAD) => health(),
-            ("/metrics" | "/health", _) => status::only("GET, HEAD"),
-            _ => status::text(StatusCode::NOT_FOUND, "not found; metrics are at /metrics\n"),
+            ("/health", &Method::GET | &Method::HEAD) => http::health(),
+            ("/metrics" | "/health", _) => http::only("GET, HEAD"),
+            _ => http::text(StatusCode::NOT_FOUND, "not found; metrics are at /metrics\n"),
         }
     }
 
@@ -36,7 +36,7 @@ impl Scrape {
         let accept: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
         let format = Format::accepted_by(&accept.join(","));
         let page = self.service.scrape(format);
-        status::typed(StatusCode::OK, format.content_type(), page)
+        http::typed(StatusCode::OK, format.content_type(), page)
     }
 }
 

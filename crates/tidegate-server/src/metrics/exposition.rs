@@ -48,17 +48,17 @@ impl Format {
 
 /// What is not counted but looked up when somebody asks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Gauges {
+pub(crate) struct Gauges {
     /// Keys held in this process.
-    pub keys: usize,
+    pub(crate) keys: usize,
     /// Decisions made for keys that found no room.
-    pub overflowed: u64,
+    pub(crate) overflowed: u64,
 }
 
 impl Metrics {
     /// Everything, written for a scrape.
     #[must_use]
-    pub fn write(&self, format: Format, gauges: Gauges) -> String {
+    pub(crate) fn write(&self, format: Format, gauges: Gauges) -> String {
         let mut page = Page { text: String::with_capacity(16 * 1024), format };
         self.write_decisions(&mut page);
         self.write_policies(&mut page);
@@ -74,7 +74,9 @@ impl Metrics {
     }
 
     fn write_decisions(&self, page: &mut Page) {
-        page.counter("ratelimiter_decisions", "Checks decided, by result.");
+        let help =
+            "Checks decided, by result; what a denied all-or-nothing call did not take is denied.";
+        page.counter("ratelimiter_decisions", help);
         for how in Ended::ALL {
             let [.., count] = self.durations[how as usize].cumulative();
             page.sample("ratelimiter_decisions_total", &[("result", how.label())], count);

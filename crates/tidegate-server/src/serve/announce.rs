@@ -1,7 +1,7 @@
 //! The first lines of the log: what the service runs by, and how to try it.
 
 use super::Server;
-use crate::cli::explain;
+use crate::explain;
 use crate::settings::{Note, Settings};
 
 /// Says where the configuration came from, and what it means.

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tidegate_server::cli::explain;
 use tidegate_server::config::{Environment, Inputs, load, read};
+use tidegate_server::explain;
 
 use crate::Folder;
 

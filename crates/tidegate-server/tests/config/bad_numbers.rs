@@ -1,14 +1,6 @@
 //! Limits that are refused for their numbers, and what is said about them.
 
-use crate::errors;
-
-/// Holds each text against what is said about it.
-#[track_caller]
-fn refused(table: &[(&str, &str)]) {
-    for (text, expected) in table {
-        assert_eq!(errors(text), *expected, "{text}");
-    }
-}
+use crate::refused;
 
 const WORDS: &[(&str, &str)] = &[
     (

@@ -1,14 +1,6 @@
 //! Files that are refused for their shape, and what is said about them.
 
-use crate::errors;
-
-/// Holds each text against what is said about it.
-#[track_caller]
-fn refused(table: &[(&str, &str)]) {
-    for (text, expected) in table {
-        assert_eq!(errors(text), *expected, "{text}");
-    }
-}
+use crate::{errors, refused};
 
 const SYNTAX: &[(&str, &str)] = &[
     (
@@ -427,6 +419,16 @@ limits.yaml:4:28: ratelimit_headers cannot be `draft7`
 "#,
     ),
     (
+        r#"metrics: { port: 9000 }
+listen: { http: "[::]:80", grpc: "[::]:80" }
+"#,
+        r#"limits.yaml:2:1: http and gRPC would both listen on [::]:80
+2 | listen: { http: "[::]:80", grpc: "[::]:80" }
+  | ^^^^^^
+  = give each its own port
+"#,
+    ),
+    (
         r#"listen: { http: "[::]:65536" }
 "#,
         r#"limits.yaml:1:17: listen.http: the port must be a number from 0 to 65535
@@ -485,4 +487,16 @@ fn of_many_faults_the_first_are_shown_and_the_rest_counted() {
     let shown = errors(&format!("policies:\n{}{}", policy("a"), policy("b")));
     assert_eq!(shown.matches("limits.yaml:").count(), 20);
     assert!(shown.ends_with("\nand 12 more like these\n"), "{shown}");
+}
+
+/// A file of nothing but faults is not read to its end.
+#[test]
+fn after_a_thousand_faults_no_more_are_looked_for() {
+    let unknown: String = (0..5_000).map(|field| format!("x{field}: 1, ")).collect();
+    let policies: String =
+        (0..5_000).map(|name| format!("p{name}: {{ limits: [{{ name: a }}] }}, ")).collect();
+    for text in [format!("{{ {unknown} }}"), format!("policies: {{ {policies} }}")] {
+        let shown = errors(&text);
+        assert!(shown.ends_with("\nand at least 980 more like these\n"), "{shown}");
+    }
 }

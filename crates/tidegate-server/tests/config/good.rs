@@ -2,8 +2,8 @@
 
 use tidegate::{Amount, Limit, Overflow, Rate, Span};
 use tidegate_redis::{RedisConfig, Secret};
-use tidegate_server::cli::explain;
 use tidegate_server::config::{Environment, Inputs, load, read};
+use tidegate_server::explain;
 use tidegate_server::settings::{HeaderDialect, Settings, Stance, StoreSettings};
 
 use crate::{default_limit, notes, settings};
@@ -275,9 +275,11 @@ fn a_ttl_that_is_shorter_than_a_limit_needs_is_warned_of_once() {
                 - { name: b, algorithm: fixed_window, max_requests: 5, window_size: 1h }\n";
     assert_eq!(
         notes(&settings(text)),
-        "warn: backends.redis.default_ttl is 30s, but a limit takes 1h to be full again; its state \
-         is kept that long\n"
+        "warn: backends.redis.default_ttl is 30s, but a limit needs its state for 1h; it is kept \
+         that long\n"
     );
+    let spaced = text.replace("window_size: 1h", "window_size: 1s, min_interval: 2h");
+    assert!(notes(&settings(&spaced)).contains("needs its state for 2h;"));
     let long = text.replace("default_ttl: 30", "default_ttl: 3600");
     assert_eq!(notes(&settings(&long)), "");
 }

@@ -31,6 +31,14 @@ fn errors(text: &str) -> String {
     }
 }
 
+/// Holds each text against what is said about it.
+#[track_caller]
+fn refused(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        assert_eq!(errors(text), *expected, "{text}");
+    }
+}
+
 /// The only limit of the policy `default`.
 fn default_limit(settings: &Settings) -> Limit {
     let policy = settings.policies.lookup("default").expect("a policy");

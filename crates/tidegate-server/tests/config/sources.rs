@@ -121,6 +121,23 @@ fn every_single_field_can_be_set_by_a_variable() {
     assert!(settings.policies.lookup("default").is_some());
 }
 
+/// The address's own database counts when the address outranks the field, also when it is 0.
+#[test]
+fn a_database_in_an_address_by_flag_outranks_the_file() {
+    let folder = Folder::new();
+    folder.write("config.yaml", "store: redis\nbackends: { redis: { db: 5 } }");
+    let db = |addr| {
+        let flags = [Override::flag("backends.redis.addr", "--redis-addr", addr)];
+        match load_from(&folder, None, &[], &flags).expect("settings").store {
+            StoreSettings::Redis(redis) => redis.db,
+            StoreSettings::Memory(_) => panic!("not Redis"),
+        }
+    };
+    assert_eq!(db("redis://h:1/0"), 0);
+    assert_eq!(db("redis://h:1/3"), 3);
+    assert_eq!(db("redis://h:1"), 5);
+}
+
 #[test]
 fn a_port_for_metrics_by_flag_outranks_that_they_are_off() {
     for text in

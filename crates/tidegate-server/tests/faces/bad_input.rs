@@ -145,6 +145,24 @@ async fn json_that_is_too_large_or_no_text_is_refused() {
     );
 }
 
+/// P51: keys of any size beyond the bound are refused by name, and those beyond a body's with it.
+#[tokio::test]
+async fn long_keys_are_refused_however_many() {
+    let server = start([bucket("default", "1/hour")]).await;
+    let mut http = server.http().await;
+    for (length, status) in [(64 * 1024, 400), (1024 * 1024, 400), (3 * 1024 * 1024, 413)] {
+        let body = format!(r#"{{"key":"{}"}}"#, "k".repeat(length));
+        let reply = server.check(&body).await;
+        assert_eq!(reply.status, status, "{length}");
+    }
+    let body = format!(r#"{{"key":"{}"}}"#, "k".repeat(8 * 1024));
+    for _ in 0..2_000 {
+        let reply = http.send("POST", "/v1/check", &[], body.as_bytes()).await;
+        assert_eq!((reply.status, reply.json()["field"].as_str()), (400, Some("key")));
+    }
+    assert_eq!(server.limit(&[KEY]).await.status, 200, "the service goes on");
+}
+
 /// P31: the same in gRPC.
 #[tokio::test]
 async fn every_wrong_message_is_an_invalid_argument_that_names_the_field() {

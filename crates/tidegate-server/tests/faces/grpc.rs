@@ -215,11 +215,3 @@ async fn an_unknown_service_or_method_is_unimplemented() {
         assert_eq!(answer.expect_err("none").code(), Code::Unimplemented);
     }
 }
-
-#[tokio::test]
-async fn a_message_that_is_too_large_is_refused() {
-    let server = start([bucket("default", "1/hour")]).await;
-    let huge = AllowRequest { key: vec![b'k'; 3 * 1024 * 1024].into(), ..AllowRequest::default() };
-    let status = server.grpc().await.allow(huge).await.expect_err("too large");
-    assert_eq!(status.code(), Code::OutOfRange, "{status}");
-}

@@ -66,12 +66,19 @@ pub(crate) async fn start(policies: impl IntoIterator<Item = Policy>) -> Running
 pub(crate) async fn start_with(settings: &Settings) -> Running {
     let clock = Arc::new(ManualClock::new(START));
     let store = MemoryStore::with_clock(MemoryConfig::default(), Arc::clone(&clock));
-    Running { clock, ..start_over(settings, Backend::other(store)).await }
+    let server = Server::open(settings, Backend::other(store)).expect("ports");
+    // To the service this store could be away; a first look makes it ready before the first test asks.
+    server.service().probe().await;
+    Running { clock, ..start_server(server) }
 }
 
 /// A server of these settings over this backend.
 pub(crate) async fn start_over(settings: &Settings, backend: Backend) -> Running {
-    let server = Server::open(settings, backend).expect("ports");
+    start_server(Server::open(settings, backend).expect("ports"))
+}
+
+/// Lets a server run.
+fn start_server(server: Server) -> Running {
     let (stopper, stopped) = shutdown::channel();
     Running {
         at: server.addresses().expect("addresses"),
@@ -134,7 +141,9 @@ pub(crate) struct Reply {
 
 impl Http {
     pub(crate) async fn connect(at: SocketAddr) -> Http {
-        Http(BufReader::new(TcpStream::connect(at).await.expect("a connection")))
+        let stream = TcpStream::connect(at).await.expect("a connection");
+        stream.set_nodelay(true).expect("a connection");
+        Http(BufReader::new(stream))
     }
 
     pub(crate) async fn send(

@@ -6,9 +6,9 @@ mod grpc;
 mod harness;
 mod json;
 mod limit;
+mod messages;
 mod metrics;
 mod ports;
-#[cfg(unix)]
-mod process;
+mod relay;
 mod shutdown;
 mod store_away;

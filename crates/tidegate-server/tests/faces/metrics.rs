@@ -1,8 +1,11 @@
 //! `GET /metrics`.
 
+use tidegate::MemoryConfig;
+use tidegate_server::backend::Backend;
 use tidegate_server::proto::v1::AllowRequest;
+use tidegate_server::settings::StoreSettings;
 
-use crate::harness::{Running, bucket, start};
+use crate::harness::{Running, bucket, settings, start, start_over};
 
 /// The value of one series, by its full text.
 async fn value(server: &Running, series: &str) -> f64 {
@@ -55,6 +58,61 @@ async fn checks_are_counted_and_looks_are_not() {
     let series =
         "ratelimiter_policy_decisions_total{policy=\"default\",limit=\"only\",result=\"denied\"}";
     assert_eq!(value(&server, series).await, 2.0);
+}
+
+/// What was not taken is not counted as allowed: all or nothing is all denied.
+#[tokio::test]
+async fn a_denied_batch_counts_as_denied_whole() {
+    let server = start([bucket("default", "1/hour"), bucket("wide", "9/hour")]).await;
+    server.limit(&[("X-Client-Key", "used")]).await;
+    let wide = r#"{"key":"a","policy":"wide"}"#;
+    let batch = format!(r#"{{"checks":[{wide},{{"key":"used"}},{{"key":"a","cost":0}}]}}"#);
+    assert_eq!(server.check(&batch).await.json()["decisions"][0]["allowed"], true);
+    for (result, count) in [("allowed", 1.0), ("denied", 2.0)] {
+        let series = format!("ratelimiter_decisions_total{{result=\"{result}\"}}");
+        assert_eq!(value(&server, &series).await, count, "{result}");
+    }
+    let wide = |result: &str| {
+        let labels = format!("policy=\"wide\",limit=\"only\",result=\"{result}\"");
+        format!("ratelimiter_policy_decisions_total{{{labels}}}")
+    };
+    assert_eq!(value(&server, &wide("denied")).await, 1.0);
+    assert_eq!(value(&server, &wide("allowed")).await, 0.0);
+    // Each on its own takes what passes; and a debit is charged whatever becomes of the others.
+    let each = batch.replacen('{', r#"{"mode":"each","#, 1);
+    server.check(&each).await;
+    assert_eq!(value(&server, &wide("allowed")).await, 1.0);
+    let debit = r#"{"checks":[{"key":"a","policy":"wide","debit":true},{"key":"used"}]}"#;
+    server.check(debit).await;
+    assert_eq!(value(&server, &wide("allowed")).await, 2.0);
+}
+
+/// The store of this process, as it is chosen by settings: its keys are bounded, and those that find
+/// no room are counted, whether they come together or each on its own.
+#[tokio::test]
+async fn keys_and_those_without_room_are_seen() {
+    let mut settings = settings([bucket("default", "1/hour")]);
+    settings.store = StoreSettings::Memory(MemoryConfig { max_keys: 8, ..MemoryConfig::default() });
+    let server = start_over(&settings, Backend::of(&settings.store)).await;
+    let keys = async || value(&server, "ratelimiter_keys").await;
+    let overflowed = async || value(&server, "ratelimiter_overflow_total").await;
+    assert_eq!((keys().await, overflowed().await), (0.0, 0.0));
+    assert_eq!(server.limit(&[("X-Client-Key", "first")]).await.status, 200);
+    assert_eq!((keys().await, overflowed().await), (1.0, 0.0));
+    let batch = |mode: &str| {
+        let checks: Vec<String> = (0..50).map(|at| format!(r#"{{"key":"{mode}{at}"}}"#)).collect();
+        format!(r#"{{"mode":"{mode}","checks":[{}]}}"#, checks.join(","))
+    };
+    let mut before = 0.0;
+    for mode in ["each", "all"] {
+        assert_eq!(server.check(&batch(mode)).await.status, 200);
+        let (held, without_room) = (keys().await, overflowed().await);
+        assert!((1.0..=8.0).contains(&held), "{held} keys");
+        assert!(without_room >= before + 42.0, "{without_room} without room, {before} before");
+        before = without_room;
+    }
+    // The first key has its place still.
+    assert_eq!(server.limit(&[("X-Client-Key", "first")]).await.status, 429);
 }
 
 #[tokio::test]

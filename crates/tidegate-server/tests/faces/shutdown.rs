@@ -70,6 +70,23 @@ async fn requests_in_flight_are_answered_on_every_port() {
     drop(idle);
 }
 
+/// P65: a request that was on its way to an idle connection when the word to stop came is answered.
+#[tokio::test]
+async fn a_request_that_meets_the_end_is_answered() {
+    let server = start([bucket("default", "100/hour")]).await;
+    let mut http = server.http().await;
+    assert_eq!(http.send("POST", "/limit", &[("X-Client-Key", "a")], b"").await.status, 200);
+    let mut untouched = server.http().await;
+    assert_eq!(server.get("/health").await.status, 200);
+    drain(&server.service, Duration::ZERO, &server.stopper).await;
+    sleep(Duration::from_millis(50)).await;
+    let reply = http.send("POST", "/limit", &[("X-Client-Key", "a")], b"").await;
+    assert_eq!((reply.status, reply.header("connection")), (200, Some("close")));
+    assert!(http.read(true).await.is_none(), "and the connection ends with it");
+    assert!(untouched.read(true).await.is_none());
+    timeout(Duration::from_secs(2), server.task).await.expect("an end in time").expect("no panic");
+}
+
 /// P65: readiness fails at once, and the service goes on for as long as it drains.
 #[tokio::test]
 async fn readiness_fails_while_requests_are_still_served() {
@@ -234,4 +251,15 @@ async fn a_client_that_never_reads_is_cut_off_when_the_grace_is_over() {
     assert!(timeout(Duration::from_secs(2), fill).await.is_err(), "it is full");
     drain(&server.service, Duration::ZERO, &server.stopper).await;
     timeout(Duration::from_secs(10), server.task).await.expect("an end in time").expect("no panic");
+}
+
+/// P65: a store that does not answer holds up nothing when no request waits for it.
+#[tokio::test]
+async fn a_silent_store_does_not_hold_up_the_end() {
+    let store = Slow(MemoryStore::new(), Duration::from_secs(30));
+    let settings = settings([bucket("default", "100/hour")]);
+    let server = start_over(&settings, Backend::other(store)).await;
+    assert_eq!(server.get("/health").await.status, 200);
+    drain(&server.service, Duration::ZERO, &server.stopper).await;
+    timeout(Duration::from_secs(2), server.task).await.expect("an end in time").expect("no panic");
 }

@@ -9,14 +9,17 @@ use tidegate::{Check, MemoryStore, Span, Store, StoreError, StoreErrorKind, Time
 use tidegate_redis::{Address, RedisConfig};
 use tidegate_server::backend::Backend;
 use tidegate_server::proto::v1::{AllowRequest, CheckRequest};
-use tidegate_server::settings::{Stance, StoreSettings};
+use tidegate_server::settings::{Settings, Stance, StoreSettings};
 use tidegate_testkit::RedisServer;
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::harness::{Running, bucket, settings, start_over};
+use crate::relay::{Fault, Relay};
 
 /// A memory store with a switch that makes it fail.
 #[derive(Default)]
@@ -119,6 +122,7 @@ async fn the_stance_holds_while_the_store_is_away_and_no_longer() {
     for stance in [Stance::Deny, Stance::Allow] {
         let (server, fails) = switched(stance, false).await;
         assert_eq!(server.limit(&[("X-Client-Key", "used")]).await.status, 200);
+        assert_eq!(server.get("/ready").await.body, "ready\n");
         fails.store(true, Ordering::Relaxed);
         assert_stance(&server, stance).await;
         assert_eq!(server.get("/ready").await.body, "degraded\n");
@@ -170,66 +174,95 @@ async fn readiness_that_wants_a_store_fails_and_recovers_by_itself() {
     }
 }
 
-/// What listens where Redis should be.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Closed,
-    Silent,
-    Hangup,
-    WrongPassword,
+/// A store that never answered is not taken to be there, on either face.
+#[tokio::test]
+async fn nothing_is_ready_before_the_store_has_answered() {
+    let relay = Relay::start(0, Fault::Silent).await;
+    let mut settings = over_redis(relay.port(), Stance::Deny, Span::from_secs(30));
+    settings.ready_requires_store = true;
+    let server = start_over(&settings, Backend::of(&settings.store)).await;
+    let ready = server.get("/ready").await;
+    assert_eq!((ready.status, ready.body.as_str()), (503, "not ready\n"));
+    let mut health = HealthClient::new(server.channel().await);
+    let answer = health.check(HealthCheckRequest { service: String::new() }).await;
+    let status = answer.expect("health").into_inner().status();
+    assert_eq!(status, ServingStatus::NotServing);
 }
 
-/// A port with this fault.
-async fn faulty(fault: Fault) -> u16 {
+/// A port that nobody listens on.
+async fn closed_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    if matches!(fault, Fault::Closed) {
-        return port;
-    }
-    tokio::spawn(async move {
-        let mut held = Vec::new();
-        while let Ok((mut stream, _)) = listener.accept().await {
-            match fault {
-                Fault::Silent => held.push(stream),
-                Fault::WrongPassword => {
-                    tokio::spawn(async move {
-                        let mut bytes = [0; 4_096];
-                        while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {
-                            let refusal = b"-WRONGPASS invalid username-password pair\r\n";
-                            let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, refusal).await;
-                        }
-                    });
-                }
-                Fault::Closed | Fault::Hangup => drop(stream),
-            }
-        }
+    listener.local_addr().expect("an address").port()
+}
+
+/// Settings over the Redis behind this port.
+fn over_redis(port: u16, stance: Stance, timeout: Span) -> Settings {
+    let mut settings = settings([bucket("default", "2/hour")]);
+    settings.on_store_error = stance;
+    settings.store = StoreSettings::Redis(RedisConfig {
+        address: Address::Tcp { host: "127.0.0.1".into(), port },
+        password: Some(tidegate_redis::Secret::new("a password")),
+        timeout,
+        ..RedisConfig::default()
     });
-    port
+    settings
+}
+
+/// The stance is taken within the deadline, on every face.
+async fn assert_stance_in_time(server: &Running, stance: Stance, fault: &str) {
+    let answered = timeout(Duration::from_secs(5), assert_stance(server, stance)).await;
+    assert!(answered.is_ok(), "{fault} {stance:?}: no answer in time");
+    let started = Instant::now();
+    server.limit(&[("X-Client-Key", "a")]).await;
+    // The deadline, and time for a busy machine to notice it.
+    assert!(started.elapsed() < Duration::from_millis(600), "{fault} {stance:?}");
+    assert_eq!(server.get("/ready").await.body, "degraded\n", "{fault}");
 }
 
 /// P02: the service starts over a Redis that is not there, and answers by its stance in time.
 #[tokio::test]
 async fn the_stance_holds_from_the_start_over_every_fault_of_redis() {
-    for fault in [Fault::Closed, Fault::Silent, Fault::Hangup, Fault::WrongPassword] {
-        for stance in [Stance::Deny, Stance::Allow] {
-            let config = RedisConfig {
-                address: Address::Tcp { host: "127.0.0.1".into(), port: faulty(fault).await },
-                password: Some(tidegate_redis::Secret::new("not this one")),
-                timeout: Span::from_millis(100),
-                ..RedisConfig::default()
-            };
-            let mut settings = settings([bucket("default", "1/hour")]);
-            settings.on_store_error = stance;
-            settings.store = StoreSettings::Redis(config);
+    for stance in [Stance::Deny, Stance::Allow] {
+        for fault in [Fault::Silent, Fault::Hangup, Fault::WrongPassword] {
+            let relay = Relay::start(closed_port().await, fault).await;
+            let settings = over_redis(relay.port(), stance, Span::from_millis(100));
             let server = start_over(&settings, Backend::of(&settings.store)).await;
-            let answered = timeout(Duration::from_secs(5), assert_stance(&server, stance)).await;
-            assert!(answered.is_ok(), "{fault:?} {stance:?}: no answer in time");
-            let started = Instant::now();
-            server.limit(&[("X-Client-Key", "a")]).await;
-            // The deadline, and time for a busy machine to notice it.
-            assert!(started.elapsed() < Duration::from_millis(600), "{fault:?} {stance:?}");
-            assert_eq!(server.get("/ready").await.body, "degraded\n", "{fault:?}");
+            assert_stance_in_time(&server, stance, &format!("{fault:?}")).await;
         }
+        let settings = over_redis(closed_port().await, stance, Span::from_millis(100));
+        let server = start_over(&settings, Backend::of(&settings.store)).await;
+        assert_stance_in_time(&server, stance, "closed").await;
+    }
+}
+
+/// P02: the same when a fault comes while the service runs; and when it has gone, so has the stance.
+#[tokio::test]
+async fn the_stance_holds_while_any_fault_of_redis_lasts_and_no_longer() {
+    let redis = RedisServer::start(&["--requirepass", "a password"]);
+    for stance in [Stance::Deny, Stance::Allow] {
+        for fault in [Fault::Silent, Fault::Hangup, Fault::WrongPassword] {
+            let relay = Relay::start(redis.port(), Fault::None).await;
+            let settings = over_redis(relay.port(), stance, Span::from_millis(250));
+            let server = start_over(&settings, Backend::of(&settings.store)).await;
+            let key = format!("{stance:?} {fault:?}");
+            let ask = async || server.limit(&[("X-Client-Key", &key)]).await.status;
+            assert_ready(&server).await;
+            assert_eq!(ask().await, 200, "{key}");
+            relay.set(fault);
+            assert_stance_in_time(&server, stance, &format!("{fault:?}")).await;
+            relay.set(Fault::None);
+            assert_ready(&server).await;
+            assert_eq!((ask().await, ask().await), (200, 429), "{key}");
+        }
+    }
+}
+
+/// The service finds its store, in time and without traffic.
+async fn assert_ready(server: &Running) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while server.get("/ready").await.body != "ready\n" {
+        assert!(Instant::now() < until, "the store is not found");
+        sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -237,14 +270,8 @@ async fn the_stance_holds_from_the_start_over_every_fault_of_redis() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_may_stop_and_come_back() {
     for stance in [Stance::Deny, Stance::Allow] {
-        let mut redis = RedisServer::start(&[]);
-        let mut settings = settings([bucket("default", "2/hour")]);
-        settings.on_store_error = stance;
-        settings.store = StoreSettings::Redis(RedisConfig {
-            address: Address::Tcp { host: "127.0.0.1".into(), port: redis.port() },
-            timeout: Span::from_millis(500),
-            ..RedisConfig::default()
-        });
+        let mut redis = RedisServer::start(&["--requirepass", "a password"]);
+        let settings = over_redis(redis.port(), stance, Span::from_millis(500));
         let server = start_over(&settings, Backend::of(&settings.store)).await;
         let ask = async |key| server.limit(&[("X-Client-Key", key)]).await.status;
         for (key, expected) in [("used", 200), ("used", 200), ("used", 429)] {
@@ -253,11 +280,7 @@ async fn redis_may_stop_and_come_back() {
         redis.stop();
         assert_stance(&server, stance).await;
         redis.restart();
-        let until = Instant::now() + Duration::from_secs(5);
-        while server.get("/ready").await.body != "ready\n" {
-            assert!(Instant::now() < until, "it is not found again");
-            sleep(Duration::from_millis(20)).await;
-        }
+        assert_ready(&server).await;
         for expected in [200, 200, 429] {
             assert_eq!(ask("fresh").await, expected);
         }

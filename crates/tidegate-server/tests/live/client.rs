@@ -13,6 +13,8 @@ pub(crate) struct Client(BufReader<TcpStream>);
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: String,
+    /// Whether the connection ends with it.
+    pub(crate) is_last: bool,
 }
 
 impl Client {
@@ -38,9 +40,19 @@ impl Client {
         self.send(&format!("POST /limit HTTP/1.1\r\nHost: t\r\nX-Client-Key: {key}\r\n\r\n"))
     }
 
+    /// Sends bytes as they are and waits for nothing.
+    pub(crate) fn write(&mut self, bytes: &str) -> io::Result<()> {
+        self.0.get_mut().write_all(bytes.as_bytes())
+    }
+
+    /// A GET of this path.
+    pub(crate) fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: t\r\n\r\n"))
+    }
+
     /// Sends a request as it is and reads one answer.
     pub(crate) fn send(&mut self, request: &str) -> io::Result<Answer> {
-        self.0.get_mut().write_all(request.as_bytes())?;
+        self.write(request)?;
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if self.0.read_line(&mut head)? == 0 {
@@ -55,7 +67,8 @@ impl Client {
         let mut body = vec![0; length.unwrap_or(0)];
         self.0.read_exact(&mut body)?;
         let body = String::from_utf8(body).expect("text");
-        Ok(Answer { status: status.expect("a status"), body })
+        let is_last = head.to_ascii_lowercase().contains("\r\nconnection: close\r\n");
+        Ok(Answer { status: status.expect("a status"), body, is_last })
     }
 }
 

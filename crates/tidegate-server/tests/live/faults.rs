@@ -35,6 +35,7 @@ fn the_originals_configuration_starts_on_both_stores_with_each_of_its_algorithms
             let answers: Vec<u16> = (0..11).map(|_| client.limit(&key).status).collect();
             assert_eq!(answers[..10], [200; 10], "{store} {algorithm}:\n{}", service.log());
             assert_eq!(answers[10], 429, "{store} {algorithm}");
+            assert!(!service.log().contains("open sesame"), "{}", service.log());
         }
     }
 }
@@ -50,11 +51,25 @@ fn with_redis_unreachable_the_service_starts_answers_503_and_recovers() {
         let answer = client.limit("alice");
         assert_eq!((answer.status, answer.body.as_str()), (503, "rate limiter error\n"));
     }
+    service.wait_for("store unavailable");
     server.restart();
     let recovered = until("the service finds Redis", || {
         Some(client.limit("alice").status).filter(|status| *status != 503)
     });
     assert_eq!(recovered, 200);
+    assert!(!service.log().contains("open sesame"), "{}", service.log());
+}
+
+/// A password that is refused is not told to whoever reads the log.
+#[test]
+fn a_password_that_is_refused_is_not_logged() {
+    let server = RedisServer::start(&["--requirepass", "open sesame"]);
+    let address = format!("127.0.0.1:{}", server.port());
+    let service = Service::start(&original("redis", "token_bucket", &address, "close sesame"));
+    let answer = Client::connect(service.http).limit("alice");
+    assert_eq!((answer.status, answer.body.as_str()), (503, "rate limiter error\n"));
+    service.wait_for("store refused the credentials");
+    assert!(!service.log().contains("sesame"), "{}", service.log());
 }
 
 /// P55 (a): whatever is cut off in the middle, no key is left without a time to live.

@@ -7,3 +7,5 @@ mod faults;
 mod peers;
 mod process;
 mod readme;
+mod start;
+mod stop;

@@ -1,12 +1,13 @@
 //! Clients that nobody here wrote: curl, hey, a Python gRPC client, Prometheus.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tidegate_testkit::RedisServer;
 
 use crate::counts::{FIFTY_A_DAY, LOG_TOTALS, addresses, away_from_midnight, memory, redis};
-use crate::process::{Service, free_port, fresh_folder, get, until};
+use crate::process::{Service, fresh_folder, get, until};
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project")
@@ -106,6 +107,12 @@ fn a_real_log_through_grpc_is_counted_exactly_by_three_processes_on_redis() {
     away_from_midnight();
     let server = RedisServer::start(&[]);
     play_log(&Service::fleet(&redis(&server, FIFTY_A_DAY), 3));
+}
+
+/// A port that nobody listens on now, for a program that cannot say which one it was given.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("its address").port()
 }
 
 /// A Prometheus server of the test's own.

@@ -57,18 +57,23 @@ fn with_ports(text: &str, service: &Service) -> String {
     })
 }
 
-/// Runs a command in a shell that finds the service's own program.
+/// Runs a command in a shell that finds the service's own program. It must succeed, and so must
+/// every command of a pipeline; one that is meant to fail shows its exit code, as in
+/// `false; echo "exit $?"`.
 fn shell(command: &str, folder: &Path) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_tidegate")).parent().expect("a folder");
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("bash")
-        .args(["-c", command])
+        .args(["-o", "pipefail", "-c", command])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", programs.display()))
         .stdin(Stdio::null())
         .output()
         .expect("run a shell");
-    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    let code = output.status;
+    let text = String::from_utf8_lossy(&[output.stderr, output.stdout].concat()).into_owned();
+    assert!(code.success(), "$ {command}\n{code}\n{text}");
+    text
 }
 
 #[test]

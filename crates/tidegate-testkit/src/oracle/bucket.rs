@@ -17,6 +17,12 @@ impl Bucket {
         Bucket { level: capacity.clone(), capacity, per_tick, time: 0 }
     }
 
+    /// What another bucket owes, under this one's numbers.
+    pub(super) fn with_use_of(self, kept: &Bucket) -> Bucket {
+        let owed = &kept.capacity - &kept.level;
+        Bucket { level: &self.capacity - owed, time: kept.time, ..self }
+    }
+
     /// What comes in during so many ticks.
     fn income(&self, ticks: Ticks) -> Exact {
         &self.per_tick * Exact::from_integer(ticks.into())

@@ -75,6 +75,20 @@ impl Counter {
         }
     }
 
+    /// What a kept counter has counted, under this one's numbers, which may be newer; nothing of it
+    /// when it is of another algorithm.
+    pub(super) fn with_use_of(self, kept: &Counter) -> Counter {
+        let kind = match (self.kind, &kept.kind) {
+            (Kind::Bucket(new), Kind::Bucket(kept)) => Kind::Bucket(new.with_use_of(kept)),
+            (Kind::Fixed(new), Kind::Fixed(kept)) => Kind::Fixed(new.with_use_of(kept)),
+            (Kind::Rolling(new), Kind::Rolling(kept)) => Kind::Rolling(new.with_use_of(kept)),
+            (Kind::Sliding(new), Kind::Sliding(kept)) => Kind::Sliding(new.with_use_of(kept)),
+            (Kind::Spacing(new), Kind::Spacing(kept)) => Kind::Spacing(new.with_use_of(kept)),
+            (new, _) => new,
+        };
+        Counter { kind, ..self }
+    }
+
     /// Whether the clock is so far behind the state that it must have been set back.
     pub(super) fn stepped_back(&self, now: Ticks) -> bool {
         let behind = self.count().newest().map_or(0, |newest| newest - now);

@@ -19,6 +19,11 @@ impl Fixed {
     pub(super) fn empty(max: Exact, window: Ticks, aligned: bool) -> Fixed {
         Fixed { max, window, aligned, start: 0, used: Exact::zero() }
     }
+
+    /// What was used of another window, under this one's numbers.
+    pub(super) fn with_use_of(self, kept: &Fixed) -> Fixed {
+        Fixed { start: kept.start, used: kept.used.clone(), ..self }
+    }
 }
 
 impl Count for Fixed {

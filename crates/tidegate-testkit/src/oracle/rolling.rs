@@ -18,6 +18,11 @@ impl Rolling {
         Rolling { max, window, log: Vec::new() }
     }
 
+    /// What was taken of another window, under this one's numbers.
+    pub(super) fn with_use_of(self, kept: &Rolling) -> Rolling {
+        Rolling { log: kept.log.clone(), ..self }
+    }
+
     /// Adds an amount to the entry of an instant that is not before the newest.
     fn push(&mut self, at: Ticks, amount: Exact) {
         match self.log.last_mut() {

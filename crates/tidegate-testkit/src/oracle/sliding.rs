@@ -20,6 +20,12 @@ impl Sliding {
         Sliding { max, window, start: 0, previous: Exact::zero(), current: Exact::zero() }
     }
 
+    /// What was used of another window, under this one's numbers.
+    pub(super) fn with_use_of(self, kept: &Sliding) -> Sliding {
+        let (previous, current) = (kept.previous.clone(), kept.current.clone());
+        Sliding { start: kept.start, previous, current, ..self }
+    }
+
     /// Whole units of the previous window that still count.
     fn fading(&self, at: Ticks) -> Exact {
         let left = Exact::new((self.start + self.window - at).into(), self.window.into());

@@ -16,6 +16,11 @@ impl Spacing {
     pub(super) fn never(interval: Ticks) -> Spacing {
         Spacing { interval, last: None }
     }
+
+    /// The last request of another spacing, under this one's interval.
+    pub(super) fn with_use_of(self, kept: &Spacing) -> Spacing {
+        Spacing { last: kept.last, ..self }
+    }
 }
 
 impl Count for Spacing {

@@ -17,6 +17,7 @@ claims![
     exceeds_is_reported_before_a_denial,
     check_that_denies_governs_the_verdict,
     two_rules_have_two_counters,
+    routes_share_a_limit_by_the_name_of_its_policy,
     names_and_keys_do_not_run_together,
     costs_on_one_key_in_one_request_add_up,
     sum_above_the_limit_exceeds,
@@ -145,6 +146,25 @@ fn two_rules_have_two_counters<R: Rig>(stage: &Stage<'_, R>) {
     stage.at(secs(60));
     let denied = stage.take(&both, "c", "1");
     assert_eq!((denied.limit_index, denied.remaining), (1, Amount::ZERO));
+}
+
+/// P53: two routes whose checks name one policy share its limits, in turn and in one request; two
+/// policies that give a limit the same name do not.
+fn routes_share_a_limit_by_the_name_of_its_policy<R: Rig>(stage: &Stage<'_, R>) {
+    for (first, second) in every_algorithm("6", secs(60)).iter().zip(every_algorithm("6", secs(60)))
+    {
+        let limits = second.limits().to_vec();
+        let apart = policy(&format!("not-{}", second.name()), limits);
+        for _ in 0..2 {
+            assert!(stage.take(first, "k", "1").is_allowed());
+            assert!(stage.take(&second, "k", "1").is_allowed());
+        }
+        let both = [(first, "k", "1", Take), (&second, "k", "1", Take)];
+        assert_eq!(letters(&stage.together(&both)), "AA", "{first:?}");
+        assert!(!stage.take(first, "k", "1").is_allowed(), "{first:?}");
+        assert!(!stage.take(&second, "k", "1").is_allowed(), "{first:?}");
+        assert_eq!(stage.takes(&apart, "k", 7), "AAAAAAD", "{apart:?}");
+    }
 }
 
 /// P45: however names and keys are joined, no two pairs become one.

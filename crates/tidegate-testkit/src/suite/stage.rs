@@ -154,8 +154,13 @@ pub(super) fn millis(millis: u64) -> Span {
 
 /// A bucket: `capacity` units, refilled by `count` every `period`.
 pub(super) fn bucket(capacity: &str, count: &str, period: Span) -> Limit {
+    bucket_named("bucket", capacity, count, period)
+}
+
+/// A bucket of this name.
+pub(super) fn bucket_named(name: &str, capacity: &str, count: &str, period: Span) -> Limit {
     let rate = Rate::per(units(count), period).expect("a rate");
-    Limit::token_bucket("bucket", units(capacity), rate).expect("a limit")
+    Limit::token_bucket(name, units(capacity), rate).expect("a limit")
 }
 
 /// A fixed window aligned to the epoch.

@@ -4,7 +4,7 @@ use tidegate::{Outcome, Policy, Span};
 
 use super::Claim;
 use super::stage::{
-    Stage, bucket, every_algorithm, fixed, millis, only, policy, rolling, secs, units,
+    Stage, bucket, bucket_named, every_algorithm, fixed, millis, only, policy, rolling, secs, units,
 };
 use crate::rig::Rig;
 
@@ -13,6 +13,7 @@ claims![
     obeying_client_passes_and_not_one_tick_earlier,
     limit_is_full_when_reset_says_and_not_one_tick_earlier,
     wait_below_a_millisecond_is_not_zero,
+    waits_of_one_microsecond_tie_to_the_first_limit,
     fixed_window_tells_the_time_left,
     rolling_window_waits_for_the_oldest_entry,
     never_seen_key_is_full,
@@ -99,6 +100,27 @@ fn wait_below_a_millisecond_is_not_zero<R: Rig>(stage: &Stage<'_, R>) {
         assert!(stage.take(&fast, capacity, capacity).is_allowed());
         let wait = stage.take(&fast, capacity, "1").retry_after;
         assert_eq!(wait, Some(Span::from_nanos(nanos).max(stage.tick())));
+    }
+}
+
+/// P53: of two limits whose waits differ by less than a microsecond every store names the first, and
+/// whoever waits as told passes.
+fn waits_of_one_microsecond_tie_to_the_first_limit<R: Rig>(stage: &Stage<'_, R>) {
+    // One unit comes back after 333,333 and a third, and after 333,333 and a half microseconds.
+    let shorter = bucket_named("shorter", "1", "3", secs(1));
+    let longer = bucket_named("longer", "1", "2", Span::from_micros(666_667));
+    let pairs = [("rising", [shorter.clone(), longer.clone()]), ("falling", [longer, shorter])];
+    for (name, limits) in pairs {
+        stage.at(secs(0));
+        let policy = policy(name, limits);
+        assert!(stage.take(&policy, "a", "1").is_allowed());
+        let denied = stage.take(&policy, "a", "1");
+        assert_eq!((denied.outcome, denied.limit_index), (Outcome::Deny, 0));
+        let wait = denied.retry_after.expect("a wait");
+        stage.at(wait - stage.tick());
+        assert!(!stage.take(&policy, "a", "1").is_allowed());
+        stage.at(wait);
+        assert!(stage.take(&policy, "a", "1").is_allowed());
     }
 }
 

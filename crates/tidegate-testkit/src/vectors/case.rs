@@ -30,16 +30,13 @@ const DIALECTS: [&str; 9] = [
     "fixed_window_lazy",
     "sliding_log",
     "sliding_counter",
-    FLOOR_PREVIOUS,
+    "sliding_counter_floor_prev",
 ];
-
-/// Ours, but for costs above one: its source denies only when it is full before the request.
-pub(super) const FLOOR_PREVIOUS: &str = "sliding_counter_floor_prev";
 
 const OPERATIONS: [&str; 7] =
     ["take", "peek", "estimate", "reset", "refund", "force_take", "window_start"];
-const STEP_FIELDS: [&str; 9] =
-    ["t", "op", "cost", "key", "arg", "state", "expect", "note", "notes"];
+const STEP_FIELDS: [&str; 10] =
+    ["t", "op", "cost", "key", "arg", "state", "limit", "expect", "note", "notes"];
 const EXPECTATIONS: [&str; 10] = [
     "allow",
     "limit",
@@ -69,7 +66,6 @@ const PARAMS: [&str; 11] = [
 /// A case as it is played: a policy for each of its limits.
 pub(super) struct Case<'a> {
     pub(super) id: &'a str,
-    pub(super) dialect: &'a str,
     pub(super) policies: Vec<Policy>,
     /// What each limit has left at `created_at`, where it is not full.
     pub(super) initial: Vec<Option<Amount>>,
@@ -87,6 +83,8 @@ pub(super) struct Step<'a> {
     pub(super) cost: Amount,
     pub(super) arg: Option<Amount>,
     pub(super) state: &'a Value,
+    /// The case's limit with another maximum, from this step on.
+    pub(super) changed: Option<Vec<Policy>>,
     pub(super) expect: &'a Map<String, Value>,
 }
 
@@ -146,21 +144,22 @@ impl<'a> Case<'a> {
         }
         let dialect = case["algorithm"].as_str().unwrap_or_default();
         let unit = Unit::named(&case["time_unit"], tick)?;
-        let steps = case["steps"].as_array().into_iter().flatten();
-        let steps = steps.map(|step| Step::read(step, dialect, unit));
-        let steps = steps.collect::<Result<Vec<_>, _>>()?;
-        let params = limits_of(&case["params"])?;
-        let numbers = params.iter().map(|params| Numbers { params, unit });
-        let limits = numbers.map(|numbers| numbers.limit(dialect));
-        let policies = limits.enumerate().map(|(place, limit)| {
-            let policy = Policy::new(&format!("vectors-{place}"), [limit?]);
-            Ok(policy.expect("one limit with a name"))
-        });
+        let written = case["steps"].as_array().into_iter().flatten();
+        let steps = written.clone().map(|step| Step::read(step, dialect, unit));
+        let mut steps = steps.collect::<Result<Vec<_>, _>>()?;
+        // A limit that travels with the requests is first the first one's.
+        let first = written.clone().next().unwrap_or(&Value::Null);
+        let own = with_limit_of(&case["params"], first);
+        let params = limits_of(&own)?;
+        for (step, written) in steps.iter_mut().zip(written).filter(|(_, w)| !w["limit"].is_null())
+        {
+            let params = with_limit_of(&case["params"], written);
+            step.changed = Some(policies(&limits_of(&params)?, unit, dialect)?);
+        }
         let optional = |params: &&Map<String, Value>| params.get("initial").map(amount).transpose();
         Ok(Case {
             id,
-            dialect,
-            policies: policies.collect::<Result<_, Skip>>()?,
+            policies: policies(&params, unit, dialect)?,
             initial: params.iter().map(optional).collect::<Result<_, _>>()?,
             created_at: unit.span(case["params"].get("created_at").unwrap_or(&ZERO))?,
             tolerance: unit.span(case.get("tolerance").unwrap_or(&ZERO))?,
@@ -172,6 +171,29 @@ impl<'a> Case<'a> {
 
 /// JSON's zero, for what a case leaves out.
 static ZERO: std::sync::LazyLock<Value> = std::sync::LazyLock::new(|| Value::from(0));
+
+/// A policy for each limit.
+fn policies(
+    params: &[&Map<String, Value>],
+    unit: Unit,
+    dialect: &str,
+) -> Result<Vec<Policy>, Skip> {
+    let limits = params.iter().map(|params| Numbers { params, unit }.limit(dialect));
+    let policies = limits.enumerate().map(|(place, limit)| {
+        let policy = Policy::new(&format!("vectors-{place}"), [limit?]);
+        Ok(policy.expect("one limit with a name"))
+    });
+    policies.collect()
+}
+
+/// A case's numbers with the maximum that a step brings along, if it does.
+fn with_limit_of(params: &Value, step: &Value) -> Value {
+    let mut params = params.clone();
+    if let (Some(params), Some(limit)) = (params.as_object_mut(), step.get("limit")) {
+        params.insert("limit".into(), limit.clone());
+    }
+    params
+}
 
 /// The numbers of each limit: the case's own, or those of the list in it.
 fn limits_of(params: &Value) -> Result<Vec<&Map<String, Value>>, Skip> {
@@ -226,6 +248,7 @@ impl<'a> Step<'a> {
             cost,
             arg: step.get("arg").map(amount).transpose()?,
             state,
+            changed: None,
             expect,
         })
     }
@@ -252,7 +275,7 @@ impl Numbers<'_> {
                 match windowed {
                     "fixed_window_lazy" => Limit::fixed_window_from_first("limit", max, window),
                     "sliding_log" => Limit::rolling_window("limit", max, window),
-                    "sliding_counter" | FLOOR_PREVIOUS => {
+                    "sliding_counter" | "sliding_counter_floor_prev" => {
                         Limit::sliding_window("limit", max, window)
                     }
                     _ => Limit::fixed_window("limit", max, window),

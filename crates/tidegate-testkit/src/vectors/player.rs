@@ -8,7 +8,7 @@ use tidegate::{
     Algorithm, Amount, Check, Decision, Key, Limit, Mode, Policy, Span, Store, Timestamp, Verdict,
 };
 
-use super::case::{Case, FLOOR_PREVIOUS, Skip, Step, amount, because};
+use super::case::{Case, Skip, Step, amount, because};
 use crate::rig::Rig;
 
 /// Time 0 of every case: the start of a day, in 2024.
@@ -16,16 +16,13 @@ const ZERO: Timestamp = Timestamp::from_secs(20_000 * 86_400);
 
 /// Plays a case, whose keys are its own.
 pub(super) fn play<R: Rig>(rig: &R, case: &Case<'_>) -> Result<(), Skip> {
-    let mut player = Player { rig, case, taken_at: HashMap::new() };
+    let mut player = Player { rig, case, policies: &case.policies, taken_at: HashMap::new() };
     player.take_down_to_initial()?;
     for (number, step) in case.steps.iter().enumerate() {
         let difference = match player.step(number, step)? {
             Some(difference) => difference,
             None => continue,
         };
-        if case.dialect == FLOOR_PREVIOUS && step.cost > Amount::ONE {
-            return because("its source lets a cost above one overshoot");
-        }
         let (op, t) = (step.op, step.at);
         return Err(Skip::Wrong(format!("step {number}, {op} at {t}: {difference}")));
     }
@@ -35,6 +32,8 @@ pub(super) fn play<R: Rig>(rig: &R, case: &Case<'_>) -> Result<(), Skip> {
 struct Player<'a, R> {
     rig: &'a R,
     case: &'a Case<'a>,
+    /// The case's limits as they now are.
+    policies: &'a [Policy],
     /// When each key was last charged.
     taken_at: HashMap<String, Timestamp>,
 }
@@ -46,13 +45,13 @@ struct Seen {
     after: Verdict,
 }
 
-impl<R: Rig> Player<'_, R> {
+impl<'a, R: Rig> Player<'a, R> {
     /// Takes what the limits do not have at the start.
     fn take_down_to_initial(&self) -> Result<(), Skip> {
         self.rig.set_time(ZERO + self.case.created_at);
         let keys: HashSet<&str> = self.case.steps.iter().map(|step| step.key).collect();
         for key in keys {
-            for (policy, initial) in self.case.policies.iter().zip(&self.case.initial) {
+            for (policy, initial) in self.policies.iter().zip(&self.case.initial) {
                 let full = policy.limits()[0].algorithm().max().as_micros();
                 if let Some(initial) = initial {
                     let used = Amount::from_micros(full.saturating_sub(initial.as_micros()));
@@ -65,7 +64,10 @@ impl<R: Rig> Player<'_, R> {
     }
 
     /// Does one step, and says what differs from what is expected.
-    fn step(&mut self, number: usize, step: &Step<'_>) -> Result<Option<String>, Skip> {
+    fn step(&mut self, number: usize, step: &'a Step<'_>) -> Result<Option<String>, Skip> {
+        if let Some(changed) = &step.changed {
+            self.policies = changed;
+        }
         let key = if step.state.is_null() {
             self.key(step.key)
         } else {
@@ -74,7 +76,7 @@ impl<R: Rig> Player<'_, R> {
             key
         };
         self.rig.set_time(ZERO + step.at);
-        let policies = &self.case.policies;
+        let policies = self.policies;
         let before = self.ask(policies, &key, Amount::ZERO, Mode::Peek)?;
         let verdict = match step.op {
             "take" | "window_start" => {
@@ -105,10 +107,10 @@ impl<R: Rig> Player<'_, R> {
 
     /// Makes the two counts of a sliding window what a step says, at the window that begins at 0.
     fn set_state(&self, key: &str, state: &Value) -> Result<(), Skip> {
-        let window = self.case.policies[0].limits()[0].algorithm().window();
+        let window = self.policies[0].limits()[0].algorithm().window();
         for (at, count) in [(ZERO - window, &state["previous"]), (ZERO, &state["current"])] {
             self.rig.set_time(at);
-            self.ask(&self.case.policies, key, amount(count)?, Mode::Debit)?;
+            self.ask(self.policies, key, amount(count)?, Mode::Debit)?;
         }
         Ok(())
     }
@@ -131,7 +133,7 @@ impl<R: Rig> Player<'_, R> {
                 }
                 "balance" => self.balance(&seen.after, want)?,
                 "start" => {
-                    let window = self.case.policies[0].limits()[0].algorithm().window();
+                    let window = self.policies[0].limits()[0].algorithm().window();
                     let start = step.at + decision.reset_after - window;
                     self.duration(Some(start), want)?
                 }
@@ -164,7 +166,7 @@ impl<R: Rig> Player<'_, R> {
         let Some(wanted) = want.as_i64().filter(|wanted| *wanted <= 0) else {
             return Ok(left);
         };
-        let limit = &self.case.policies[0].limits()[0];
+        let limit = &self.policies[0].limits()[0];
         let lowest = level(limit, decision.reset_after)?;
         let highest = level(limit, decision.reset_after - self.rig.tick())?;
         let wanted = BigRational::from_integer(wanted.into());
@@ -193,14 +195,14 @@ impl<R: Rig> Player<'_, R> {
     }
 
     fn refund(&self, key: &str, cost: Amount) -> Result<(), Skip> {
-        let checks = checks(&self.case.policies, key, cost)?;
+        let checks = checks(self.policies, key, cost)?;
         let taken_at = self.taken_at.get(key).copied().unwrap_or(ZERO);
         let done = self.rig.block_on(self.rig.store().refund(&checks, taken_at));
         done.map_err(|error| Skip::Wrong(error.to_string()))
     }
 
     fn reset(&self, key: &str) -> Result<(), Skip> {
-        let checks = checks(&self.case.policies, key, Amount::ZERO)?;
+        let checks = checks(self.policies, key, Amount::ZERO)?;
         let done = self.rig.block_on(self.rig.store().reset(&checks));
         done.map_err(|error| Skip::Wrong(error.to_string()))
     }

@@ -125,7 +125,7 @@ impl Slots {
 /// Why a line cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
-    #[error("longer than {} bytes", super::input::MAX_LINE)]
+    #[error("longer than {} bytes", crate::constants::MAX_LOG_LINE)]
     TooLong,
     #[error("not a combined or common log line: {0}")]
     NotCombined(&'static str),

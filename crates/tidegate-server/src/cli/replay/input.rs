@@ -8,9 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::error::ReplayError;
 use super::progress::Progress;
-
-/// The longest line that is read, in bytes; of longer ones only the number is known.
-pub(super) const MAX_LINE: usize = 1 << 20;
+use crate::constants::MAX_LOG_LINE;
 
 /// How much of a log is looked at to tell its format, in bytes.
 const SAMPLE: usize = 1 << 16;
@@ -128,13 +126,13 @@ impl Input {
     /// Reads one line into `line`, and says whether it fits; nothing at the end.
     fn read_line(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();
-        let mut bounded = (&mut self.reader).take(MAX_LINE as u64 + 1);
+        let mut bounded = (&mut self.reader).take(MAX_LOG_LINE as u64 + 1);
         if bounded.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(None);
         }
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
-        } else if self.line.len() > MAX_LINE {
+        } else if self.line.len() > MAX_LOG_LINE {
             self.reader.skip_until(b'\n')?;
             self.line = Vec::new();
             return Ok(Some(false));
@@ -229,13 +227,13 @@ mod tests {
     #[test]
     fn too_long_lines_are_counted_and_not_held() {
         let mut log = b"a\n".to_vec();
-        log.extend(std::iter::repeat_n(b'x', MAX_LINE));
+        log.extend(std::iter::repeat_n(b'x', MAX_LOG_LINE));
         log.extend_from_slice(b"\n");
-        log.extend(std::iter::repeat_n(b'y', 3 * MAX_LINE));
+        log.extend(std::iter::repeat_n(b'y', 3 * MAX_LOG_LINE));
         log.extend_from_slice(b"\nb");
         let found = lines(&log);
         assert_eq!(found.len(), 4);
-        assert_eq!(found[1].1.len(), MAX_LINE);
+        assert_eq!(found[1].1.len(), MAX_LOG_LINE);
         assert_eq!(found[2], (3, b"~".to_vec()));
         assert_eq!(found[3], (4, b"b".to_vec()));
     }

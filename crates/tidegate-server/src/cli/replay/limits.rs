@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use tidegate::{Limit, Policy, PolicyTable, Quota, parse_span};
+use tidegate::{Align, Limit, Policy, PolicyTable, Quota, parse_span};
 
 use super::args::ReplayArgs;
 use super::error::{LimitFault, ReplayError, suggestion};
-
-/// The policy that `--policy` names when it is not given.
-const DEFAULT_POLICY: &str = "default";
+use crate::config::{Kind, QuotaFault};
+use crate::constants::DEFAULT_POLICY;
 
 /// The policy's name when limits come from the command line.
 const COMMAND_LINE_POLICY: &str = "command-line";
@@ -47,10 +46,10 @@ fn parse_limits(texts: &[String]) -> Result<Vec<Limit>, ReplayError> {
         let words = LimitWords::parse(text).map_err(fault)?;
         let name = match words.name {
             Some(name) => name.to_owned(),
-            None if taken.iter().any(|name| name == words.algorithm) => {
-                format!("{}-{place}", words.algorithm)
-            }
-            None => words.algorithm.to_owned(),
+            None => match words.kind.name() {
+                own if taken.iter().any(|name| name == own) => format!("{own}-{place}"),
+                own => own.to_owned(),
+            },
         };
         limits.push(words.limit(&name).map_err(fault)?);
         taken.push(name);
@@ -62,7 +61,7 @@ fn parse_limits(texts: &[String]) -> Result<Vec<Limit>, ReplayError> {
 #[derive(Debug)]
 struct LimitWords<'a> {
     name: Option<&'a str>,
-    algorithm: &'static str,
+    kind: Kind,
     quota: &'a str,
     min_interval: Option<&'a str>,
 }
@@ -78,29 +77,20 @@ impl<'a> LimitWords<'a> {
             None => (rest, None),
         };
         let named = rest.starts_with(|first: char| first.is_alphabetic());
-        let (algorithm, quota) = match rest.split_once(char::is_whitespace) {
+        let (kind, quota) = match rest.split_once(char::is_whitespace) {
             Some((word, quota)) if named => (algorithm_named(word)?, quota.trim()),
             _ if named => (algorithm_named(rest)?, ""),
-            _ => ("token_bucket", rest),
+            _ => (Kind::TokenBucket, rest),
         };
-        Ok(LimitWords { name, algorithm, quota, min_interval })
+        Ok(LimitWords { name, kind, quota, min_interval })
     }
 
     fn limit(&self, name: &str) -> Result<Limit, LimitFault> {
         let quota: Quota = self.quota.parse()?;
-        if quota.has_burst() && self.algorithm != "token_bucket" {
-            return Err(LimitFault::Burst);
-        }
-        let (max, window) = (quota.count(), quota.period());
-        let limit = match self.algorithm {
-            "fixed_window" => Limit::fixed_window(name, max, window)?,
-            "rolling_window" => Limit::rolling_window(name, max, window)?,
-            "sliding_window" => Limit::sliding_window(name, max, window)?,
-            _ => {
-                let exact = quota.rate().nearest_for(quota.burst());
-                Limit::token_bucket(name, quota.burst(), exact.unwrap_or(quota.rate()))?
-            }
-        };
+        let limit = self.kind.limit(name, &quota, Align::Epoch).map_err(|fault| match fault {
+            QuotaFault::Burst => LimitFault::Burst,
+            QuotaFault::Limit(error) => LimitFault::Limit(error),
+        })?;
         match self.min_interval {
             Some(interval) => Ok(limit.with_min_interval(parse_span(interval)?)?),
             None => Ok(limit),
@@ -109,20 +99,15 @@ impl<'a> LimitWords<'a> {
 }
 
 /// The algorithm of this name or alias; a dash is as good as an underscore.
-fn algorithm_named(word: &str) -> Result<&'static str, LimitFault> {
-    match word.to_ascii_lowercase().replace('-', "_").as_str() {
-        "token_bucket" | "gcra" => Ok("token_bucket"),
-        "fixed_window" => Ok("fixed_window"),
-        "rolling_window" | "sliding_log" => Ok("rolling_window"),
-        "sliding_window" => Ok("sliding_window"),
-        _ => Err(LimitFault::Algorithm(word.to_owned())),
-    }
+fn algorithm_named(word: &str) -> Result<Kind, LimitFault> {
+    let plain = word.to_ascii_lowercase().replace('-', "_");
+    Kind::named(&plain).ok_or_else(|| LimitFault::Algorithm(word.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::explain;
+    use crate::explain;
 
     fn described(texts: &[&str]) -> Result<Vec<String>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();

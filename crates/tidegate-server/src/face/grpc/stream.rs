@@ -7,9 +7,9 @@ use std::pin::Pin;
 use futures_util::{FutureExt, Stream, stream};
 use tonic::{Status, Streaming};
 
-use super::status::Refused;
 use super::{Limiter, convert};
 use crate::constants::MAX_GATHERED;
+use crate::face::Refused;
 use crate::proto::v1 as wire;
 use crate::service::{CheckRequest, Joint, Refusal};
 use crate::shutdown::Shutdown;
@@ -68,7 +68,7 @@ impl Conversation {
                     return asked;
                 }
                 Err(status) => {
-                    self.end = Some(status);
+                    self.end = Some(self.limiter.reread(status));
                     return asked;
                 }
             }
@@ -95,21 +95,19 @@ impl Conversation {
                 }
             }
         }
-        let rules = self.limiter.service.rules();
+        let service = &self.limiter.service;
         while !requests.is_empty() {
-            match self.limiter.service.decide(&rules, &requests, Joint::Each).await {
+            match service.decide(service.rules(), &requests, Joint::Each).await {
                 Ok(answers) => {
                     self.ready.extend(answers.iter().map(|answer| convert::response(&answer)));
                     return;
                 }
                 Err(refusal) => {
-                    let name = |place: usize| requests[place].policy.to_owned();
-                    let refused =
-                        Refused::from_service(&refusal, |place| ("policy".into(), name(place)));
+                    let refused = Refused::of(&refusal, |_| "policy".into());
                     self.end = Some(self.limiter.refuse(&refused));
                     // Nothing was asked of the store yet: those before it still are.
                     let answerable = match refusal {
-                        Refusal::UnknownPolicy { place } => place,
+                        Refusal::UnknownPolicy { place, .. } => place,
                         Refusal::Store(_) => 0,
                     };
                     requests.truncate(answerable);

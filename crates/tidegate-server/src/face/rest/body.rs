@@ -5,9 +5,8 @@ use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
 
-use super::status::Refused;
 use crate::constants::{BODY_TIMEOUT, MAX_IGNORED_BODY, MAX_JSON_BODY};
-use crate::face::Mistake;
+use crate::face::{Mistake, Refused};
 use crate::service::Reason;
 
 /// Reads a body that nobody wants, so that the connection can carry the next request.

@@ -6,10 +6,9 @@ mod question;
 use bytes::Bytes;
 use hyper::StatusCode;
 
-use super::Reply;
-use super::status::{Refused, typed};
-use crate::face::Mistake;
-use crate::service::{CheckRequest, Joint, Reason, Refusal, Service};
+use crate::face::http::{Reply, typed};
+use crate::face::{Mistake, Refused};
+use crate::service::{CheckRequest, Joint, Reason, Service};
 use question::{Body, Question};
 
 /// Reads the body, asks the service, and writes the answer.
@@ -24,13 +23,8 @@ pub(super) async fn decide(service: &Service, body: &Bytes) -> Result<Reply, Ref
 }
 
 async fn one(service: &Service, question: &Question<'_>) -> Result<String, Refused> {
-    let rules = service.rules();
-    let asked = [question.request()?];
-    let answers = service.decide(&rules, &asked, Joint::All).await.map_err(|refusal| {
-        Refused::from_service(&refusal, |_| ("policy".into(), question.policy().into()))
-    })?;
-    // One question gets exactly one answer.
-    let answer = answers.first().ok_or(Refused::Store)?;
+    let answer = service.decide_one(service.rules(), question.request()?).await;
+    let answer = answer.map_err(|refusal| Refused::of(&refusal, |_| "policy".into()))?;
     Ok(answer::one(&answer))
 }
 
@@ -39,14 +33,10 @@ async fn many(
     questions: &[Question<'_>],
     joint: Joint,
 ) -> Result<String, Refused> {
-    let rules = service.rules();
     let asked: Vec<CheckRequest<'_>> =
         questions.iter().map(Question::request).collect::<Result<_, Mistake>>()?;
-    let unknown = |place: usize| {
-        let name = questions.get(place).map_or("", Question::policy);
-        (format!("checks[{place}].policy"), name.to_owned())
-    };
-    let refused = |refusal: Refusal| Refused::from_service(&refusal, unknown);
-    let answers = service.decide(&rules, &asked, joint).await.map_err(refused)?;
+    let field = |place: usize| format!("checks[{place}].policy");
+    let answers = service.decide(service.rules(), &asked, joint).await;
+    let answers = answers.map_err(|refusal| Refused::of(&refusal, field))?;
     Ok(answer::many(&answers))
 }

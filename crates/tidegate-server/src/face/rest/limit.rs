@@ -4,11 +4,11 @@ use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use tidegate::{Amount, Cost, Decision, Key, Mode, Outcome};
 
-use super::status::{Refused, text};
-use super::{Reply, fields};
+use super::fields;
 use crate::constants::DEFAULT_POLICY;
-use crate::face::Mistake;
-use crate::service::{Answer, CheckRequest, Joint, Reason, Service};
+use crate::face::http::{Reply, text};
+use crate::face::{Mistake, Refused};
+use crate::service::{Answer, CheckRequest, Reason, Service};
 use crate::settings::HeaderDialect;
 
 const KEY: HeaderName = HeaderName::from_static("x-client-key");
@@ -23,12 +23,9 @@ pub(super) async fn decide(
     dialect: HeaderDialect,
 ) -> Result<Reply, Refused> {
     let request = read(headers)?;
-    let rules = service.rules();
-    let answers = service.decide(&rules, &[request], Joint::All).await.map_err(|refusal| {
-        Refused::from_service(&refusal, |_| ("X-Policy".into(), request.policy.into()))
-    })?;
-    // One request gets exactly one answer.
-    answers.first().map(|answer| reply(&answer, dialect)).ok_or(Refused::Store)
+    let answer = service.decide_one(service.rules(), request).await;
+    let answer = answer.map_err(|refusal| Refused::of(&refusal, |_| "X-Policy".into()))?;
+    Ok(reply(&answer, dialect))
 }
 
 /// The question in these headers.

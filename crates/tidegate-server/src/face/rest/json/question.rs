@@ -131,11 +131,6 @@ impl<'a> Question<'a> {
         let key = Key::new(self.key.as_ref()).map_err(|error| Mistake::key("key", error))?;
         Ok(CheckRequest { key, policy: &self.policy, cost: self.cost, mode: self.mode })
     }
-
-    /// The name of the policy asked.
-    pub(super) fn policy(&self) -> &str {
-        &self.policy
-    }
 }
 
 /// A cost: a number as it was written, or a string that holds one.

@@ -16,7 +16,7 @@ const DAY: Span = Span::from_secs(86_400);
 /// # Examples
 ///
 /// ```
-/// use tidegate_server::cli::explain;
+/// use tidegate_server::explain;
 /// use tidegate_server::config::{Inputs, load};
 ///
 /// let directory = "no-such-directory".into();
@@ -97,7 +97,7 @@ fn headers(dialect: HeaderDialect) -> &'static str {
 ///
 /// ```
 /// use tidegate::Limit;
-/// use tidegate_server::cli::explain;
+/// use tidegate_server::explain;
 ///
 /// let limit = Limit::quota("burst", "5 per second")?;
 /// assert_eq!(explain::limit(&limit), "5 at once, then 5 per second");
