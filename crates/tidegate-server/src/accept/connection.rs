@@ -128,7 +128,7 @@ async fn serve_http2<S: Http>(
     while timeout(FAREWELL, connection.as_mut()).await.is_err() {
         // Answers that are still to be sent are waited for, but not for ever: only the end has a
         // grace that bounds it.
-        if !streams.are_open() && !(is_stopping && pulse.is_blocked()) {
+        if !(streams.are_open() || is_stopping && pulse.is_blocked()) {
             return;
         }
     }
