@@ -2,8 +2,11 @@
 
 mod connection;
 mod pulse;
+mod streams;
+mod watched;
 
 use std::io;
+use std::iter;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::pin::pin;
 
@@ -80,8 +83,9 @@ pub(crate) async fn run<S: Http>(
             }
         }
     }
-    // Refuse what the system would still queue, so that clients try elsewhere at once.
-    drop(listener);
+    for stream in queued(listener) {
+        connections.spawn(connection::serve(stream, protocol, service.clone(), shutdown.clone()));
+    }
     let finish = async {
         while let Some(ended) = connections.join_next().await {
             see(ended);
@@ -90,6 +94,18 @@ pub(crate) async fn run<S: Http>(
     if tokio::time::timeout(GRACE, finish).await.is_err() {
         tracing::warn!(connections = connections.len(), "cut off what did not finish in time");
     }
+}
+
+/// The connections that the system had queued when the listener closed: a request may be in each.
+/// Further ones are refused, so that their clients try elsewhere at once.
+fn queued(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
+    // Asked of the system itself, since the runtime may not have heard of the last ones.
+    let listener = listener.into_std().ok();
+    let accepted = iter::from_fn(move || Some(listener.as_ref()?.accept().ok()?.0));
+    accepted.take(BACKLOG.unsigned_abs() as usize).filter_map(|stream| {
+        stream.set_nonblocking(true).ok()?;
+        TcpStream::from_std(stream).ok()
+    })
 }
 
 /// Says so when a connection ended by a fault of ours; the others go on.

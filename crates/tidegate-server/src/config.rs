@@ -39,6 +39,7 @@ pub use self::overrides::Override;
 pub(crate) use self::quota_limit::{Kind, QuotaFault};
 pub(crate) use self::rate::rounded_rates;
 use self::reader::{Fields, Reader};
+use crate::constants::MAX_DRAIN;
 use crate::settings::{HeaderDialect, Settings, Stance};
 
 /// What the defaults are called.
@@ -177,7 +178,7 @@ impl<'a> Reader<'a> {
             None => Some(false),
         };
         let drain_delay = match top.value("drain_delay") {
-            Some(node) => self.span_or_zero(node, "drain_delay"),
+            Some(node) => self.drain_delay(node),
             None => Some(Span::ZERO),
         };
         let ratelimit_headers = self.headers(top);
@@ -197,6 +198,16 @@ impl<'a> Reader<'a> {
             policies,
             notes: std::mem::take(&mut self.notes),
         })
+    }
+
+    fn drain_delay(&mut self, node: &Node<'a>) -> Option<Span> {
+        let delay = self.span_or_zero(node, "drain_delay")?;
+        if delay > MAX_DRAIN {
+            let help = "so long, no request is on its way any more; usual are 5s to 30s";
+            self.refuse_with(node, "drain_delay is longer than an hour", help);
+            return None;
+        }
+        Some(delay)
     }
 
     fn stance(&mut self, top: Fields<'_, 'a>) -> Option<Stance> {

@@ -27,18 +27,15 @@ pub(crate) const MAX_HEADERS: usize = 100;
 /// one whose head does not come is closed between five and six seconds after its first byte.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often an HTTP/1 connection is looked at for a client that keeps it waiting.
+/// How often a connection is looked at for a client that keeps it waiting.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// How often the first bytes of a connection are looked at again when they came in pieces.
-pub(crate) const PREFACE_PAUSE: Duration = Duration::from_millis(5);
 
 /// The time that an HTTP/1 connection may lie idle: longer than the pools of usual clients keep it,
 /// so that it is they who close it and no request meets a closed door.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The time a client has for a body.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The most connections on one port; further ones wait to be accepted.
 pub(crate) const MAX_CONNECTIONS: usize = 65_536;
@@ -54,9 +51,19 @@ pub(crate) const MAX_GATHERED: usize = 64;
 pub(crate) const PING_EVERY: Duration = Duration::from_secs(30);
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The longest that the service goes on after the signal to stop.
+pub(crate) const MAX_DRAIN: Span = Span::from_secs(3_600);
+
 /// The time that requests in flight have to finish when the service stops. The process ends within
 /// ten seconds; what is left of them is for cutting off the rest.
 pub(crate) const GRACE: Duration = Duration::from_secs(9);
+
+/// When the service stops, a kept connection on which nothing came for this long is closed: a request
+/// that was on its way is answered.
+pub(crate) const QUIET: Duration = Duration::from_millis(500);
+
+/// The time that an HTTP/2 client without requests has to say that it heard of the end.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The time that a client has to read its last answer before its connection is closed.
 pub(crate) const LINGER: Duration = Duration::from_millis(500);
@@ -105,6 +112,8 @@ const _: () = assert!(MAX_SECRET_FILE < MAX_CONFIG_FILE);
 // A line with the longest key in it, every byte escaped, can be read.
 const _: () = assert!(MAX_LOG_LINE > 6 * tidegate::Key::MAX_LEN);
 
+// When the service stops, a body or a head that does not come is refused before it is cut off.
+const _: () = assert!(BODY_TIMEOUT.as_millis() + LINGER.as_millis() < GRACE.as_millis());
 // A batch of full-length keys fits its body, even when JSON escapes every byte once.
 const _: () = assert!(MAX_JSON_BODY >= MAX_CHECKS * 2 * tidegate::Key::MAX_LEN);
 const _: () = assert!(MAX_GRPC_MESSAGE >= MAX_CHECKS * (tidegate::Key::MAX_LEN + 128));

@@ -2,6 +2,7 @@
 
 mod announce;
 
+use std::future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::face::scrape::Scrape;
 use crate::logging;
 use crate::service::Service;
 use crate::settings::{HeaderDialect, Listen, Settings};
-use crate::shutdown::{self, Shutdown, Stopper};
+use crate::shutdown::{self, Shutdown, Signals, Stopper};
 
 /// Runs the service by these settings until SIGINT or SIGTERM, logging as it goes.
 ///
@@ -41,26 +42,57 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
 }
 
 async fn until_signal(settings: &Settings) -> Result<(), ServeError> {
+    // Before anyone can know that the service runs, and so ask it to stop.
+    let signals = Signals::listen();
     let server = Server::open(settings, Backend::of(&settings.store))?;
     announce::ports(&server);
     let (stopper, stopped) = shutdown::channel();
     let service = Arc::clone(server.service());
     let drain_delay = settings.drain_delay.into();
-    let stop = async move {
-        match shutdown::signal().await {
-            Ok(name) => tracing::info!("stopping on {name}"),
-            Err(error) => tracing::error!("cannot wait for signals, stopping: {error}"),
-        }
-        drain(&service, drain_delay, &stopper).await;
-    };
-    tokio::join!(server.run(stopped), stop);
+    tokio::select! {
+        () = server.run(stopped) => {}
+        () = stop(signals, &service, drain_delay, &stopper) => {}
+    }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Stops in order on a first signal; a second cuts the drain short, and one after that ends this.
+async fn stop(
+    mut signals: io::Result<Signals>,
+    service: &Service,
+    delay: Duration,
+    stopper: &Stopper,
+) {
+    let mut signal = async || match &mut signals {
+        Ok(signals) => signals.next().await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match signal().await {
+        Ok(name) => tracing::info!("stopping on {name}"),
+        Err(error) => {
+            tracing::error!("cannot wait for signals, stopping: {error}");
+            drain(service, delay, stopper).await;
+            return future::pending().await;
+        }
+    }
+    tokio::select! {
+        () = drain(service, delay, stopper) => {}
+        Ok(name) = signal() => {
+            tracing::info!("draining no longer on {name}");
+            stopper.stop();
+        }
+    }
+    match signal().await {
+        Ok(name) => tracing::warn!("cut off what is in flight on {name}"),
+        Err(_) => future::pending().await,
+    }
 }
 
 /// Fails readiness, goes on serving for `delay`, then gives the word to stop.
 pub async fn drain(service: &Service, delay: Duration, stopper: &Stopper) {
     service.readiness().drain();
+    stopper.leave();
     sleep(delay).await;
     stopper.stop();
 }

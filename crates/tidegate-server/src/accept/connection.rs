@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,18 +12,20 @@ use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::constants::{
-    HEAD_TIMEOUT, LINGER, MAX_HEAD, MAX_HEADERS, MAX_STREAMS, PING_EVERY, PING_TIMEOUT,
-    PREFACE_PAUSE,
+    FAREWELL, HEAD_TIMEOUT, LINGER, MAX_HEAD, MAX_HEADERS, MAX_STREAMS, PING_EVERY, PING_TIMEOUT,
+    QUIET,
 };
 use crate::shutdown::Shutdown;
 
-use super::pulse::{Attended, Lapse, Pulse, Watched};
+use super::pulse::{Attended, Lapse, Pulse};
+use super::streams::{Counted, Streams};
+use super::watched::Watched;
 
 /// What a connection may speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,10 @@ pub(crate) trait Http:
     + Unpin
     + 'static
 {
-    type Reply: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+    type Reply: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>
+        + Send
+        + Unpin
+        + 'static;
 }
 
 impl<S, B> Http for S
@@ -60,14 +65,14 @@ where
         + Send
         + Unpin
         + 'static,
-    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     type Reply = B;
 }
 
 /// Serves one connection until it ends, or until the word to stop and then what is in flight.
 pub(crate) async fn serve<S: Http>(
-    stream: TcpStream,
+    mut stream: TcpStream,
     protocol: Protocol,
     service: S,
     mut shutdown: Shutdown,
@@ -76,62 +81,85 @@ pub(crate) async fn serve<S: Http>(
     // refuses the option still works.
     let _ = stream.set_nodelay(true);
     let accepted = Instant::now();
-    let version = tokio::select! {
-        version = timeout(HEAD_TIMEOUT, version(&stream)) => version,
-        () = shutdown.wait() => return,
+    let opened = tokio::select! {
+        biased;
+        opened = timeout(HEAD_TIMEOUT, open(&mut stream)) => opened,
+        () = quiet(&mut shutdown) => return linger(stream).await,
     };
-    match version {
-        Ok(Ok(Version::Http2)) => serve_http2(stream, service, shutdown).await,
-        Ok(Ok(Version::Http1)) if protocol == Protocol::Any => {
-            serve_http1(stream, accepted.elapsed(), service, shutdown).await;
+    match opened {
+        Ok(Ok((Version::Http2, opening))) => {
+            serve_http2(stream, opening, service, shutdown).await;
+        }
+        Ok(Ok((Version::Http1, opening))) if protocol == Protocol::Any => {
+            let opening = (opening, accepted.elapsed());
+            serve_http1(stream, opening, service, shutdown).await;
         }
         // Gone, silent, or speaking what this port does not.
         _ => {}
     }
 }
 
-async fn serve_http2<S: Http>(stream: TcpStream, service: S, mut shutdown: Shutdown) {
-    let mut connection = pin!(http2_builder().serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
-        biased;
-        // How a connection ended is between the client and its network.
-        _ = connection.as_mut() => return,
-        () = shutdown.wait() => connection.as_mut().graceful_shutdown(),
-    }
-    let _ = connection.await;
+/// Waits for the word to stop, and then as long as a first request may be on its way.
+async fn quiet(shutdown: &mut Shutdown) {
+    shutdown.wait().await;
+    sleep(QUIET).await;
 }
 
-/// Serves HTTP/1; `waited` is what the client has used already of the time for its first head.
-async fn serve_http1<S: Http>(
+async fn serve_http2<S: Http>(
     stream: TcpStream,
-    waited: Duration,
+    opening: Bytes,
     service: S,
     mut shutdown: Shutdown,
 ) {
-    let pulse = Arc::new(Pulse::new(waited));
-    let stream = Watched::new(stream, Arc::clone(&pulse));
+    let pulse = Arc::new(Pulse::new(shutdown.clone(), Duration::ZERO));
+    let streams = Arc::new(Streams::default());
+    let stream = Watched::new(stream, opening, Arc::clone(&pulse));
+    let service = Counted::new(service, Arc::clone(&streams));
+    let mut connection = pin!(http2_builder().serve_connection(stream, service));
+    let is_stopping = tokio::select! {
+        biased;
+        // How a connection ended is between the client and its network.
+        _ = connection.as_mut() => return,
+        () = shutdown.wait() => true,
+        () = streams.lapsed() => false,
+    };
+    // The client is told to begin no more. Whatever it began before it hears that is answered.
+    connection.as_mut().graceful_shutdown();
+    while timeout(FAREWELL, connection.as_mut()).await.is_err() {
+        // Answers that are still to be sent are waited for, but not for ever: only the end has a
+        // grace that bounds it.
+        if !(streams.are_open() || is_stopping && pulse.is_blocked()) {
+            return;
+        }
+    }
+}
+
+/// Serves HTTP/1. Beside what it opened with goes what the client has used already of the time for its
+/// first head.
+async fn serve_http1<S: Http>(
+    stream: TcpStream,
+    (opening, waited): (Bytes, Duration),
+    service: S,
+    mut shutdown: Shutdown,
+) {
+    let pulse = Arc::new(Pulse::new(shutdown.clone(), waited));
+    let stream = Watched::new(stream, opening, Arc::clone(&pulse));
+    // Once the end is near, each answer says that it is the connection's last.
     let service = Attended::new(service, Arc::clone(&pulse));
     let mut connection = http1_builder().serve_connection(stream, service);
-    let is_over = tokio::select! {
+    let quiet = async {
+        shutdown.wait().await;
+        pulse.quiet().await;
+    };
+    tokio::select! {
+        // The connection first: it sees what came before anyone calls it idle.
         biased;
-        _ = poll_fn(|cx| connection.poll_without_shutdown(cx)) => true,
-        () = shutdown.wait() => false,
+        _ = poll_fn(|cx| connection.poll_without_shutdown(cx)) => {}
         lapse = pulse.lapsed() => match lapse {
             Lapse::Head => return,
-            Lapse::Idle => false,
+            Lapse::Idle => {}
         },
-    };
-    // From now on every answer says that it is the last. A request may be on its way already, so the
-    // connection is held a moment longer even when nothing is in flight.
-    pulse.close();
-    let is_over = is_over
-        || timeout(LINGER, poll_fn(|cx| connection.poll_without_shutdown(cx))).await.is_ok();
-    if !is_over {
-        Pin::new(&mut connection).graceful_shutdown();
-        tokio::select! {
-            _ = poll_fn(|cx| connection.poll_without_shutdown(cx)) => {}
-            _ = pulse.lapsed() => return,
-        }
+        () = quiet => {}
     }
     linger(connection.into_parts().io.into_stream()).await;
 }
@@ -153,7 +181,12 @@ async fn linger(mut stream: TcpStream) {
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     // Heads are timed by the connection's pulse.
-    builder.header_read_timeout(None).max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
+    builder
+        .header_read_timeout(None)
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_HEADERS)
+        // A client that closes its side once its request is whole still gets the answer.
+        .half_close(true);
     builder
 }
 
@@ -178,22 +211,22 @@ enum Version {
 /// What every HTTP/2 connection begins with, and no HTTP/1 request.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Looks at a connection's first bytes without taking them.
-async fn version(stream: &TcpStream) -> io::Result<Version> {
+/// Reads a connection's first bytes, and says what they begin.
+async fn open(stream: &mut TcpStream) -> io::Result<(Version, Bytes)> {
     let mut seen = [0; PREFACE.len()];
+    let mut count = 0;
     loop {
-        let count = stream.peek(&mut seen).await?;
-        if count == 0 {
+        let more = stream.read(&mut seen[count..]).await?;
+        if more == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        if seen[..count] != PREFACE[..count] {
-            return Ok(Version::Http1);
+        count += more;
+        let opening = &seen[..count];
+        if *opening != PREFACE[..count] {
+            return Ok((Version::Http1, Bytes::copy_from_slice(opening)));
         }
         if count == PREFACE.len() {
-            return Ok(Version::Http2);
+            return Ok((Version::Http2, Bytes::from_static(PREFACE)));
         }
-        // The preface came in pieces. Bytes that were only looked at keep the socket readable, so
-        // there is nothing to wait for but time.
-        sleep(PREFACE_PAUSE).await;
     }
 }

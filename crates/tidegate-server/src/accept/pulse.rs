@@ -4,7 +4,6 @@
 //! that is only idle, under a client that is about to use it again, and it would set a timer with
 //! every request. Here requests only leave marks, and one look a second reads them.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,17 +12,17 @@ use std::time::Duration;
 
 use hyper::Response;
 use hyper::header::{CONNECTION, HeaderValue};
-use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::service::Service;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT, LOOK_EVERY};
+use crate::constants::{HEAD_TIMEOUT, IDLE_TIMEOUT, LOOK_EVERY, QUIET};
+use crate::shutdown::Shutdown;
 
 /// The marks of one connection. Its one task writes them, so plain stores do.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pulse {
+    /// Here because each answer asks it, and a clone for each would be a count shared by all.
+    shutdown: Shutdown,
     /// How long the client was waited for before the first look.
     waited: Duration,
     /// Reads that brought bytes.
@@ -32,8 +31,10 @@ pub(super) struct Pulse {
     settled: AtomicU64,
     begun: AtomicU64,
     ended: AtomicU64,
-    /// Whether the next answer is the connection's last.
-    closing: AtomicBool,
+    /// Whether the client leaves unread what was written.
+    blocked: AtomicBool,
+    /// Whether the end is near, and reads look twice.
+    ending: AtomicBool,
 }
 
 /// Why a connection is given up.
@@ -47,18 +48,36 @@ pub(super) enum Lapse {
 
 impl Pulse {
     /// The pulse of a connection whose first head was waited for so long already.
-    pub(super) fn new(waited: Duration) -> Pulse {
-        Pulse { waited, ..Pulse::default() }
+    pub(super) fn new(shutdown: Shutdown, waited: Duration) -> Pulse {
+        Pulse {
+            shutdown,
+            waited,
+            reads: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            blocked: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+        }
     }
 
     // Relaxed throughout: one task writes and reads all marks.
-    fn read(&self) {
+    pub(super) fn read(&self) {
         bump(&self.reads);
     }
 
-    /// Makes the next answer the last.
-    pub(super) fn close(&self) {
-        self.closing.store(true, Ordering::Relaxed);
+    pub(super) fn wrote(&self, is_pending: bool) {
+        self.blocked.store(is_pending, Ordering::Relaxed);
+    }
+
+    /// Whether the client leaves unread what was written.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// Whether a read that finds nothing must be sure of it.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     fn begin(&self) {
@@ -68,6 +87,26 @@ impl Pulse {
     fn end(&self) {
         bump(&self.ended);
         self.settled.store(self.reads.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Reads that brought bytes, requests begun and answers given.
+    fn marks(&self) -> [u64; 3] {
+        [&self.reads, &self.begun, &self.ended].map(|mark| mark.load(Ordering::Relaxed))
+    }
+
+    /// Waits until nothing comes, is being answered or is being sent any more.
+    pub(super) async fn quiet(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+        loop {
+            let before = self.marks();
+            sleep(QUIET).await;
+            let now = self.marks();
+            let [reads, begun, ended] = now;
+            let has_part = reads != self.settled.load(Ordering::Relaxed);
+            if now == before && begun == ended && !has_part && !self.is_blocked() {
+                return;
+            }
+        }
     }
 
     /// Waits until the client has kept the connection waiting for too long.
@@ -103,67 +142,7 @@ fn bump(mark: &AtomicU64) {
     mark.store(mark.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// A stream whose reads leave marks.
-pub(super) struct Watched {
-    stream: TokioIo<TcpStream>,
-    pulse: Arc<Pulse>,
-}
-
-impl Watched {
-    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Watched {
-        Watched { stream: TokioIo::new(stream), pulse }
-    }
-
-    pub(super) fn into_stream(self) -> TcpStream {
-        self.stream.into_inner()
-    }
-}
-
-impl Read for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if read.is_ready() {
-            self.pulse.read();
-        }
-        read
-    }
-}
-
-impl Write for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, buffers)
-    }
-}
-
-/// A service whose requests leave marks.
+/// A service whose requests leave marks, and whose answers say when they are the last.
 pub(super) struct Attended<S> {
     service: S,
     pulse: Arc<Pulse>,
@@ -179,7 +158,7 @@ impl<R, B, S> Service<R> for Attended<S>
 where
     S: Service<R, Response = Response<B>, Future: Unpin>,
 {
-    type Response = S::Response;
+    type Response = Response<B>;
     type Error = S::Error;
     type Future = Answering<S::Future>;
 
@@ -195,7 +174,7 @@ pub(super) struct Answering<F> {
     pulse: Arc<Pulse>,
 }
 
-impl<F, B, E> Future for Answering<F>
+impl<B, E, F> Future for Answering<F>
 where
     F: Future<Output = Result<Response<B>, E>> + Unpin,
 {
@@ -206,8 +185,9 @@ where
         if let Poll::Ready(answer) = &mut answer {
             self.pulse.end();
             if let Ok(answer) = answer
-                && self.pulse.closing.load(Ordering::Relaxed)
+                && self.pulse.shutdown.is_near()
             {
+                // hyper reads this, and closes after it.
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
         }
@@ -218,6 +198,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shutdown::channel;
     use tokio::time::{Instant, timeout};
 
     async fn lapse_after(pulse: &Pulse) -> (Lapse, Duration) {
@@ -228,7 +209,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_head_in_part_is_waited_for_less_than_a_next_request() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
         pulse.read();
         let (lapse, after) = lapse_after(&pulse).await;
         assert_eq!(lapse, Lapse::Head);
@@ -244,7 +225,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_for_a_head_begins_when_the_connection_does() {
         for waited in [0, 1, 300, 2_999, 4_900, 5_000].map(Duration::from_millis) {
-            let pulse = Pulse::new(waited);
+            let pulse = Pulse::new(channel().1, waited);
             pulse.read();
             let (lapse, after) = lapse_after(&pulse).await;
             let after = waited + after;
@@ -256,7 +237,7 @@ mod tests {
     /// A head that begins between two looks has its time too, and a trickle wins none.
     #[tokio::test(start_paused = true)]
     async fn a_trickle_wins_no_time() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
         let trickle = async {
             sleep(LOOK_EVERY * 3 / 2).await;
             let begun = Instant::now();
@@ -276,9 +257,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_in_flight_keeps_nobody_waiting() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
         pulse.read();
         pulse.begin();
         assert!(timeout(10 * IDLE_TIMEOUT, pulse.lapsed()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn quiet_comes_when_nothing_moves_any_more() {
+        let pulse = Pulse::new(channel().1, Duration::ZERO);
+        let started = Instant::now();
+        pulse.quiet().await;
+        assert_eq!(started.elapsed().as_millis(), QUIET.as_millis());
+        let blocked = || pulse.wrote(true);
+        for disturb in [&blocked as &dyn Fn(), &|| pulse.read(), &|| pulse.begin()] {
+            disturb();
+            assert!(timeout(100 * QUIET, pulse.quiet()).await.is_err());
+            pulse.wrote(false);
+        }
+        pulse.end();
+        assert!(timeout(2 * QUIET, pulse.quiet()).await.is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 mod convert;
 mod health;
+mod reflection;
 mod status;
 mod stream;
 
@@ -26,6 +27,7 @@ use crate::face::Refused;
 use crate::proto::{DESCRIPTORS, v1 as wire};
 use crate::service::{CheckRequest, Face, Service};
 use crate::shutdown::Shutdown;
+use reflection::Questions;
 use wire::rate_limiter_server::{RateLimiter, RateLimiterServer};
 
 /// An answer to come.
@@ -47,6 +49,10 @@ pub(crate) struct Grpc {
 impl Grpc {
     /// A face on this service, with the health that `health` reports.
     pub(crate) fn new(service: Arc<Service>, health: &Health, shutdown: Shutdown) -> Grpc {
+        // The descriptors are part of the build; if they were broken, a test would know, and the
+        // service would only lack reflection.
+        let reflection = descriptors().build_v1().ok().map(|built| rare(built, &shutdown));
+        let alpha = descriptors().build_v1alpha().ok().map(|built| rare(built, &shutdown));
         let limiter = Limiter { service, shutdown };
         Grpc {
             server: RateLimiterServer::new(limiter.clone())
@@ -54,10 +60,8 @@ impl Grpc {
                 .max_encoding_message_size(usize::MAX),
             limiter,
             health: health.server(),
-            // The descriptors are part of the build; if they were broken, a test would know, and
-            // the service would only lack reflection.
-            reflection: descriptors().build_v1().ok().map(rare),
-            reflection_alpha: descriptors().build_v1alpha().ok().map(rare),
+            reflection,
+            reflection_alpha: alpha,
         }
     }
 
@@ -84,11 +88,11 @@ fn descriptors() -> Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// Puts a service behind a pointer.
-fn rare<S>(service: S) -> Rare
+/// Puts a service behind a pointer, and ends what it is asked with the word to stop.
+fn rare<S>(service: S, shutdown: &Shutdown) -> Rare
 where
     S: tower_service::Service<
-            Request<Incoming>,
+            Request<Questions>,
             Response = Response<Body>,
             Error = Infallible,
             Future: Send + 'static,
@@ -97,7 +101,11 @@ where
         + Sync
         + 'static,
 {
-    Arc::new(move |request| Box::pin(service.clone().call(request)))
+    let shutdown = shutdown.clone();
+    Arc::new(move |request| {
+        let request = request.map(|body| Questions::new(body, shutdown.clone()));
+        Box::pin(service.clone().call(request))
+    })
 }
 
 impl hyper::service::Service<Request<Incoming>> for Grpc {

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
+use hyper::header::HOST;
 use hyper::{Method, Request, StatusCode};
 
 use super::Refused;
@@ -32,6 +33,10 @@ impl Rest {
     }
 
     async fn answer(self, request: Request<Incoming>) -> Reply {
+        // RFC 9112, 3.2: whoever is in between may have gone by the other one.
+        if request.headers().get_all(HOST).iter().nth(1).is_some() {
+            return http::text(StatusCode::BAD_REQUEST, "Host: given more than once\n");
+        }
         match (request.uri().path(), request.method()) {
             ("/limit", &Method::POST) => self.limit(request).await,
             ("/v1/check", &Method::POST) => self.check(request).await,

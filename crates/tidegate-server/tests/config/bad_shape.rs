@@ -309,6 +309,15 @@ const SECTIONS: &[(&str, &str)] = &[
 ",
     ),
     (
+        "drain_delay: 2h
+",
+        "limits.yaml:1:14: drain_delay is longer than an hour
+1 | drain_delay: 2h
+  |              ^^
+  = so long, no request is on its way any more; usual are 5s to 30s
+",
+    ),
+    (
         "on_store_error: open
 ready_requires_store: yes
 drain_delay: -1

@@ -171,6 +171,22 @@ impl Http {
         let _ = self.0.write_all(bytes).await;
     }
 
+    /// Says that no more will be written. Answers can still be read.
+    pub(crate) async fn finish(&mut self) {
+        self.0.shutdown().await.expect("an open connection");
+    }
+
+    /// Waits for the end of the connection, whatever comes before it.
+    pub(crate) async fn ended(&mut self) {
+        // Cut off is ended too.
+        let _ = self.0.read_to_end(&mut Vec::new()).await;
+    }
+
+    /// Whether the server closed the connection, as far as its client can know by now.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(self.0.get_ref().try_read(&mut [0]), Ok(0))
+    }
+
     /// The next answer; none when the connection ended instead.
     pub(crate) async fn read(&mut self, has_body: bool) -> Option<Reply> {
         let status = self.line().await?;

@@ -3,9 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tidegate::MemoryStore;
+use tidegate_server::backend::Backend;
 use tokio::time::{Instant, timeout};
 
-use crate::harness::{Http, bucket, settings, start, start_with};
+use crate::harness::{Http, bucket, settings, start, start_over, start_with};
+use crate::shutdown::Slow;
 
 /// Sends these bytes one at a time, slowly, and says how long the connection lasted.
 async fn trickle(at: SocketAddr, bytes: &[u8]) -> Duration {
@@ -43,6 +46,28 @@ async fn a_head_that_trickles_is_cut_off() {
     assert_eq!(server.get("/health").await.status, 200);
 }
 
+/// P71: nor is one on HTTP/2, be it in pieces or none at all.
+#[tokio::test]
+async fn a_first_request_on_http2_is_waited_for_no_longer() {
+    let server = start([bucket("default", "1/hour")]).await;
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+    let heads: [&[u8]; 3] = [
+        b"",
+        b"\x00\x01\x00\x01\x00\x00\x00\x00\x01\x82",
+        b"\x00\x00\x01\x01\x00\x00\x00\x00\x01\x82",
+    ];
+    for at in [server.at.http, server.at.grpc] {
+        let closed = heads.map(async |head| {
+            let mut http = Http::connect(at).await;
+            http.write(preface).await;
+            http.write(head).await;
+            http.ended().await;
+        });
+        let all = futures_util::future::join_all(closed);
+        timeout(Duration::from_secs(8), all).await.expect("an end in time");
+    }
+}
+
 /// P71: a head that is too large is refused.
 #[tokio::test]
 async fn a_head_that_is_too_large_is_a_431() {
@@ -67,6 +92,25 @@ async fn a_huge_body_is_refused_with_an_answer_that_arrives() {
     }
 }
 
+/// A client may close its side once its request is whole, as `nc -N` does.
+#[tokio::test]
+async fn a_client_that_closes_its_side_gets_its_answer() {
+    let store = Slow(MemoryStore::new(), Duration::from_millis(20));
+    let settings = settings([bucket("default", "100/hour")]);
+    let server = start_over(&settings, Backend::other(store)).await;
+    let limit = "POST /limit HTTP/1.1\r\nHost: t\r\nX-Client-Key: a\r\n\r\n";
+    let check = "POST /v1/check HTTP/1.1\r\nHost: t\r\nContent-Length: 11\r\n\r\n{\"key\":\"b\"}";
+    for request in [limit, check] {
+        let mut http = server.http().await;
+        http.write(request.as_bytes()).await;
+        http.finish().await;
+        let reply = timeout(Duration::from_secs(2), http.read(true)).await.expect("in time");
+        assert_eq!(reply.expect("an answer").status, 200, "{request}");
+        let end = timeout(Duration::from_secs(2), http.read(true)).await.expect("in time");
+        assert!(end.is_none(), "it is closed after the answer");
+    }
+}
+
 /// A second request that is not yet whole does not hold back the answer to the first.
 #[tokio::test]
 async fn an_answer_does_not_wait_for_the_next_request() {
@@ -86,6 +130,15 @@ async fn a_request_that_is_none_is_a_400_and_harms_nobody() {
     assert_eq!(server.get("/health").await.status, 200);
 }
 
+/// Two hosts in one request are how requests are smuggled past a proxy.
+#[tokio::test]
+async fn a_second_host_line_is_a_400() {
+    let server = start([bucket("default", "1/hour")]).await;
+    let headers = [("X-Client-Key", "a"), ("Host", "other")];
+    assert_eq!(server.limit(&headers).await.status, 400);
+    assert_eq!(server.limit(&headers[..1]).await.status, 200);
+}
+
 #[tokio::test]
 async fn the_usual_address_takes_ipv4() {
     let mut settings = settings([bucket("default", "1/hour")]);
@@ -101,7 +154,7 @@ async fn a_port_that_is_taken_is_told_by_its_key() {
     let server = start([bucket("default", "1/hour")]).await;
     let mut settings = settings([bucket("default", "1/hour")]);
     settings.grpc.port = server.at.grpc.port();
-    let backend = tidegate_server::backend::Backend::of(&settings.store);
+    let backend = Backend::of(&settings.store);
     let error = tidegate_server::serve::Server::open(&settings, backend).err().expect("taken");
     let text = error.to_string();
     assert!(text.contains("gRPC") && text.contains("listen.grpc"), "{text}");

@@ -1,5 +1,7 @@
 //! P65: stopping a process in order, whoever is connected and whatever became of its store.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
@@ -41,6 +43,23 @@ fn a_signal_ends_the_process_in_order() {
         service.wait_for(&format!("stopping on SIG{signal}"));
         assert_eq!(service.messages().last().map(String::as_str), Some("stopped"));
     }
+}
+
+/// P65: who will not wait says so again: once to drain no longer, once more to end at once.
+#[test]
+fn a_second_signal_ends_the_drain_and_a_third_the_grace() {
+    let mut service = Service::start(&format!("drain_delay: 30s\n{WIDE}"));
+    let mut stuck = TcpStream::connect(("127.0.0.1", service.http)).expect("a connection");
+    let request = b"POST /v1/check HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n{";
+    stuck.write_all(request).expect("an open connection");
+    service.signal("TERM");
+    service.wait_for("stopping on SIGTERM");
+    let started = Instant::now();
+    service.signal("INT");
+    service.wait_for("draining no longer on SIGINT");
+    assert_eq!(service.stop("TERM"), Some(0));
+    assert!(started.elapsed() < GRACE / 2, "{:?}", started.elapsed());
+    service.wait_for("cut off what is in flight on SIGTERM");
 }
 
 /// P65: a store that is silent or gone does not hold up the end, nor does a request that waits for it.
@@ -127,14 +146,15 @@ async fn ask_grpc(port: u16, client: usize) -> Seen {
 async fn assert_not_ready(service: &Service) {
     let started = Instant::now();
     let mut health = HealthClient::new(channel(service.grpc).await);
-    let mut rest = Client::connect(service.http);
-    let word = rest.get("/ready").expect("an answer").status == 503;
+    // Each on a connection of its own: every answer is the last of its connection by now.
+    let rest = || Client::connect(service.http);
+    let word = rest().get("/ready").expect("an answer").status == 503;
     let request = HealthCheckRequest { service: String::new() };
     let status = health.check(request).await.expect("health").into_inner().status();
     assert_eq!((word, status), (true, ServingStatus::NotServing));
     assert!(started.elapsed() < DRAIN / 2, "the service is not that busy");
-    assert_eq!(rest.get("/health").expect("an answer").status, 200);
-    assert_eq!(rest.limit("late").status, 200, "it goes on while it drains");
+    assert_eq!(rest().get("/health").expect("an answer").status, 200);
+    assert_eq!(rest().limit("late").status, 200, "it goes on while it drains");
 }
 
 /// P65: under load on both faces, with a store that takes its time, an idle and a stuck client: no
