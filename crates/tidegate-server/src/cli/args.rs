@@ -18,7 +18,8 @@ Examples:
                                            what would this limit have denied?
   curl -i -X POST -H 'X-Client-Key: alice' http://localhost:8080/limit
 
-Every field of the file can also be set by a variable, as in TIDEGATE_LISTEN__HTTP='[::]:80'.
+Every field of the file but its policies can also be set by a variable, as in
+TIDEGATE_LISTEN__HTTP='[::]:80'. TIDEGATE_LOG=debug says more in the log.
 A flag outranks a variable, which outranks the file. Exit codes: 0; 1 failed while running;
 2 wrong usage or configuration.";
 
