@@ -105,13 +105,13 @@ pub enum ServeError {
     #[error("cannot start the runtime: {0}")]
     Runtime(#[source] io::Error),
     /// A port could not be opened.
-    #[error("cannot listen on {listen} for {what}: {error}; free it, or choose another with {key}")]
+    #[error("cannot listen on {listen} for {what}: {error}; choose another address with {key}")]
     Listen {
         /// Where it should have been.
         listen: Listen,
         /// What it is for.
         what: &'static str,
-        /// The key of the configuration that sets it.
+        /// The flag and the key of the configuration that set it.
         key: &'static str,
         /// What the system said.
         #[source]
@@ -141,9 +141,11 @@ impl Server {
         Ok(Server {
             service: Arc::new(service),
             dialect: settings.ratelimit_headers,
-            http: open(&settings.http, "REST", "listen.http")?,
-            grpc: open(&settings.grpc, "gRPC", "listen.grpc")?,
-            metrics: metrics.map(|at| open(at, "metrics", "metrics.listen")).transpose()?,
+            http: open(&settings.http, "REST", "--listen-http or listen.http")?,
+            grpc: open(&settings.grpc, "gRPC", "--listen-grpc or listen.grpc")?,
+            metrics: metrics
+                .map(|at| open(at, "metrics", "--listen-metrics or metrics.listen"))
+                .transpose()?,
         })
     }
 
