@@ -76,6 +76,50 @@ pub(crate) trait Step {
     fn restamp(&self, state: &mut Self::State, now: Timestamp);
 }
 
+/// An algorithm whose state is a few numbers, so that a request is answered from one settled copy: the
+/// state as it would be written now.
+trait Settled: Step<State: Copy> {
+    /// The state brought to `now`.
+    fn settled(&self, state: &Self::State, now: Timestamp) -> Self::State;
+
+    /// See [`Step::wait`], of a settled state.
+    fn wait_settled(&self, settled: &Self::State, now: Timestamp, cost: u64) -> Option<Span>;
+
+    /// See [`Step::remaining`], of a settled state.
+    fn remaining_settled(&self, settled: &Self::State) -> u64;
+
+    /// See [`Step::reset_after`], of a settled state.
+    fn reset_settled(&self, settled: &Self::State, now: Timestamp) -> Span;
+
+    /// See [`Step::charge`], of a settled state.
+    fn charge_settled(&self, settled: &Self::State, cost: u64) -> Self::State;
+
+    /// See [`Step::decide`]: the same with the state settled once.
+    #[inline]
+    fn decide_settled(
+        &self,
+        state: &mut Self::State,
+        now: Timestamp,
+        cost: u64,
+        mode: Mode,
+    ) -> Answer {
+        let mut settled = self.settled(state, now);
+        let wait = match cost {
+            0 => Some(Span::ZERO),
+            cost => self.wait_settled(&settled, now, cost),
+        };
+        let charged = mode.charges(cost, wait == Some(Span::ZERO));
+        if charged {
+            settled = self.charge_settled(&settled, cost);
+            *state = settled;
+        } else if cost > 0 && mode == Mode::Take {
+            self.restamp(state, now);
+        }
+        let remaining = self.remaining_settled(&settled);
+        Answer { wait, charged, remaining, reset_after: self.reset_settled(&settled, now) }
+    }
+}
+
 /// What one rule answers to one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {

@@ -1,6 +1,6 @@
 //! The fixed window: a count that starts again with each window.
 
-use super::{Answer, Step, Words, count_from, first, put};
+use super::{Answer, Settled, Step, Words, count_from, first, put};
 use crate::amount::Amount;
 use crate::limit::Align;
 use crate::mode::Mode;
@@ -54,6 +54,13 @@ impl FixedWindow {
         }
     }
 
+    /// The time after `now` until a settled window ends.
+    fn ends_after(&self, settled: &WindowState, now: Timestamp) -> Span {
+        (settled.start + self.window).since(now)
+    }
+}
+
+impl Settled for FixedWindow {
     /// The state in the window that stands at `now`.
     ///
     /// When the clock stepped back, the window begins anew where the clock is and keeps its count, so
@@ -66,18 +73,15 @@ impl FixedWindow {
         WindowState { start: state.start.min(at), used: state.used }
     }
 
-    /// The time after `now` until a settled window ends.
-    fn ends_after(&self, settled: &WindowState, now: Timestamp) -> Span {
-        (settled.start + self.window).since(now)
-    }
-}
-
-/// What a settled state answers.
-impl FixedWindow {
     #[inline]
     fn wait_settled(&self, settled: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
         let room = self.max.checked_sub(cost)?;
         Some(if settled.used <= room { Span::ZERO } else { self.ends_after(settled, now) })
+    }
+
+    #[inline]
+    fn remaining_settled(&self, settled: &WindowState) -> u64 {
+        self.max.saturating_sub(settled.used)
     }
 
     #[inline]
@@ -96,20 +100,7 @@ impl Step for FixedWindow {
 
     #[inline]
     fn decide(&self, state: &mut WindowState, now: Timestamp, cost: u64, mode: Mode) -> Answer {
-        let mut settled = self.settled(state, now);
-        let wait = match cost {
-            0 => Some(Span::ZERO),
-            cost => self.wait_settled(&settled, now, cost),
-        };
-        let charged = mode.charges(cost, wait == Some(Span::ZERO));
-        if charged {
-            settled = self.charge_settled(&settled, cost);
-            *state = settled;
-        } else if cost > 0 && mode == Mode::Take {
-            self.restamp(state, now);
-        }
-        let remaining = self.max.saturating_sub(settled.used);
-        Answer { wait, charged, remaining, reset_after: self.reset_settled(&settled, now) }
+        self.decide_settled(state, now, cost, mode)
     }
 
     fn wait(&self, state: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
@@ -117,7 +108,7 @@ impl Step for FixedWindow {
     }
 
     fn remaining(&self, state: &WindowState, now: Timestamp) -> u64 {
-        self.max.saturating_sub(self.settled(state, now).used)
+        self.remaining_settled(&self.settled(state, now))
     }
 
     fn reset_after(&self, state: &WindowState, now: Timestamp) -> Span {

@@ -5,7 +5,7 @@
 //! that nothing is ever rounded: debt is counted in `1/den` of a millionth, of which exactly `num`
 //! come back each nanosecond.
 
-use super::{Answer, LATE_AT_MOST, Step, Words, first, put};
+use super::{Answer, LATE_AT_MOST, Settled, Step, Words, first, put};
 use crate::amount::{Amount, Divisor, Rate, gcd};
 use crate::mode::Mode;
 use crate::time::{Span, Timestamp};
@@ -70,18 +70,6 @@ impl TokenBucket {
         state.debt = u64::try_from(debt).unwrap_or(u64::MAX);
     }
 
-    /// The state at `now`, or a little later when the clock was read late.
-    #[inline]
-    fn settled(&self, state: &BucketState, now: Timestamp) -> BucketState {
-        if now >= state.time {
-            let refill = self.refill(now.since(state.time));
-            return BucketState { time: now, debt: state.debt.saturating_sub(refill) };
-        }
-        let lag = state.time.since(now);
-        let late = lag <= LATE_AT_MOST && self.refill(lag) <= self.empty;
-        if late { *state } else { BucketState { time: now, debt: state.debt } }
-    }
-
     /// The time after `now` until a settled state owes no more than `debt`.
     #[inline]
     fn until_owes(&self, settled: &BucketState, now: Timestamp, debt: u64) -> Span {
@@ -98,8 +86,19 @@ impl TokenBucket {
     }
 }
 
-/// What a settled state answers.
-impl TokenBucket {
+impl Settled for TokenBucket {
+    /// The state at `now`, or a little later when the clock was read late.
+    #[inline]
+    fn settled(&self, state: &BucketState, now: Timestamp) -> BucketState {
+        if now >= state.time {
+            let refill = self.refill(now.since(state.time));
+            return BucketState { time: now, debt: state.debt.saturating_sub(refill) };
+        }
+        let lag = state.time.since(now);
+        let late = lag <= LATE_AT_MOST && self.refill(lag) <= self.empty;
+        if late { *state } else { BucketState { time: now, debt: state.debt } }
+    }
+
     #[inline]
     fn wait_settled(&self, settled: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
         let room = self.capacity.checked_sub(cost)? * self.den.get();
@@ -109,6 +108,11 @@ impl TokenBucket {
     #[inline]
     fn remaining_settled(&self, settled: &BucketState) -> u64 {
         self.den.floor(self.empty.saturating_sub(settled.debt))
+    }
+
+    #[inline]
+    fn reset_settled(&self, settled: &BucketState, now: Timestamp) -> Span {
+        self.until_owes(settled, now, 0)
     }
 
     #[inline]
@@ -123,20 +127,7 @@ impl Step for TokenBucket {
 
     #[inline]
     fn decide(&self, state: &mut BucketState, now: Timestamp, cost: u64, mode: Mode) -> Answer {
-        let mut settled = self.settled(state, now);
-        let wait = match cost {
-            0 => Some(Span::ZERO),
-            cost => self.wait_settled(&settled, now, cost),
-        };
-        let charged = mode.charges(cost, wait == Some(Span::ZERO));
-        if charged {
-            settled = self.charge_settled(&settled, cost);
-            *state = settled;
-        } else if cost > 0 && mode == Mode::Take {
-            self.restamp(state, now);
-        }
-        let remaining = self.remaining_settled(&settled);
-        Answer { wait, charged, remaining, reset_after: self.until_owes(&settled, now, 0) }
+        self.decide_settled(state, now, cost, mode)
     }
 
     fn wait(&self, state: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
@@ -148,7 +139,7 @@ impl Step for TokenBucket {
     }
 
     fn reset_after(&self, state: &BucketState, now: Timestamp) -> Span {
-        self.until_owes(&self.settled(state, now), now, 0)
+        self.reset_settled(&self.settled(state, now), now)
     }
 
     fn charge(&self, state: &mut BucketState, now: Timestamp, cost: u64) {

@@ -116,7 +116,7 @@ impl Account<'_> {
             Mode::Take => self.restamp(),
             Mode::Peek => {}
         }
-        check.mode == Mode::Debit || (check.mode == Mode::Take && passes)
+        check.mode.charges(check.cost.as_micros(), passes)
     }
 
     fn charge(&mut self, cost: Cost) {
