@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use tidegate::HeaderDialect;
 use tidegate::{MemoryConfig, PolicyTable, Span};
 use tidegate_redis::RedisConfig;
 
@@ -78,20 +79,6 @@ impl Stance {
             Stance::Allow => "allow",
         }
     }
-}
-
-/// Which rate limit headers an HTTP answer carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HeaderDialect {
-    /// `RateLimit-Policy` and `RateLimit` of the IETF draft 11.
-    #[default]
-    Draft11,
-    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
-    Legacy,
-    /// Both of them.
-    Both,
-    /// Neither.
-    Off,
 }
 
 /// A line for the operator about the configuration.

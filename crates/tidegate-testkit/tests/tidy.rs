@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("tidegate/src/policy.rs", "crate::", &["algorithm", "amount", "layout", "limit", "name"]),
     ("tidegate/src/check.rs", "crate::", &["amount", "key", "mode", "policy"]),
     ("tidegate/src/decision.rs", "crate::", &["amount", "time"]),
+    ("tidegate/src/fields.rs", "crate::", &["amount", "decision", "limit", "policy", "time"]),
     ("tidegate/src/store.rs", "crate::", &["check", "decision", "time"]),
     (
         "tidegate/src/memory",

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use siphasher::sip::SipHasher13;
 
@@ -41,6 +41,8 @@ pub struct Policy {
     /// How many words the states of all parts take.
     words: usize,
     layout: Layout,
+    /// What is said of it in answers, from the first time on that it is asked for.
+    field: OnceLock<Box<str>>,
 }
 
 /// One rule of a policy: a limit itself, or the minimum spacing that goes with the limit before it.
@@ -138,7 +140,7 @@ impl Policy {
         }
         let layout = Layout::of(parts.iter().map(Part::slot));
         let space = fingerprint(&[name.as_str()]);
-        Ok(Policy { name, limits, space, parts, words, layout })
+        Ok(Policy { name, limits, space, parts, words, layout, field: OnceLock::new() })
     }
 
     /// The policy's name.
@@ -165,6 +167,11 @@ impl Policy {
     /// Which parts it has, in which order.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// What is said of it in answers; `describe` writes it once.
+    pub(crate) fn field_with(&self, describe: impl FnOnce() -> String) -> &str {
+        self.field.get_or_init(|| describe().into_boxed_str())
     }
 
     /// Each limit followed by its spacing, if it has one.

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use tidegate::{Amount, Cost, Decision, Key, Mode, Outcome};
+use tidegate::{Amount, Cost, Key, Mode, Outcome};
 
 use super::fields;
 use crate::constants::DEFAULT_POLICY;
@@ -91,14 +91,9 @@ fn reply(answer: &Answer<'_>, dialect: HeaderDialect) -> Reply {
         Outcome::Exceeds => text(StatusCode::TOO_MANY_REQUESTS, "cost exceeds limit\n"),
     };
     let headers = reply.headers_mut();
-    if let Some(wait) = retry_after(&decision) {
+    if let Some(wait) = decision.retry_after_secs() {
         headers.insert(RETRY_AFTER, HeaderValue::from(wait));
     }
     fields::write(headers, dialect, answer.policy(), &decision);
     reply
-}
-
-/// The wait in whole seconds, rounded up: a client that obeys is never early.
-pub(super) fn retry_after(decision: &Decision) -> Option<u64> {
-    decision.retry_after.map(|wait| wait.as_secs_ceil().max(1))
 }
