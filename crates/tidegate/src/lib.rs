@@ -35,9 +35,11 @@ mod memory;
 mod mode;
 mod name;
 mod notation;
+mod pacer;
 mod policy;
 mod store;
 mod time;
+mod timer;
 
 pub use amount::{Amount, AmountError, Cost, Rate};
 pub use check::Check;
@@ -51,9 +53,13 @@ pub use memory::{MemoryConfig, MemoryStore, Overflow};
 pub use mode::Mode;
 pub use name::{Name, NameError};
 pub use notation::{NotationError, Quota, parse_span};
+pub use pacer::{PaceError, Pacer};
 pub use policy::{Policy, PolicyError, PolicyTable};
 pub use store::{Store, StoreError, StoreErrorKind};
 pub use time::{Span, Timestamp};
+#[cfg(feature = "tokio")]
+pub use timer::TokioTimer;
+pub use timer::{Errand, ManualSleep, ManualTimer, Timer};
 
 /// The examples of the project's README, compiled and run.
 #[cfg(doctest)]

@@ -6,9 +6,11 @@ use crate::clock::Clock;
 use crate::decision::Decision;
 use crate::key::{Key, KeyError};
 use crate::memory::MemoryStore;
+use crate::pacer::Pacer;
 use crate::policy::Policy;
 use crate::store::Store;
 use crate::time::Timestamp;
+use crate::timer::Timer;
 
 /// A policy over a store, ready to be asked.
 ///
@@ -51,6 +53,36 @@ impl<S> Limiter<S> {
     #[must_use]
     pub fn store(&self) -> &S {
         &self.store
+    }
+}
+
+impl<S: Store + 'static> Limiter<S> {
+    /// The same, for callers who wait for their turn in place of being denied. How they sleep is
+    /// the timer's matter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidegate::{
+    ///     Cost, Key, Limit, Limiter, ManualClock, ManualTimer, MemoryConfig, MemoryStore, Policy,
+    ///     Timestamp,
+    /// };
+    ///
+    /// let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000_000)));
+    /// let timer = ManualTimer::new(clock.clone());
+    /// let store = MemoryStore::with_clock(MemoryConfig::default(), clock);
+    /// let policy = Policy::new("api", [Limit::quota("burst", "5 per second")?])?;
+    /// let pacer = Limiter::new(store, policy).pacer(timer.clone());
+    /// let key = Key::new("alice")?;
+    /// for _ in 0..20 {
+    ///     assert!(timer.block_on(pacer.until_ready(key, Cost::ONE))?.is_allowed());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn pacer<T: Timer>(self, timer: T) -> Pacer<S, T> {
+        Pacer::new(self.store, self.policy, timer)
     }
 }
 
