@@ -1,0 +1,111 @@
+//! The answer to come.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tidegate::Store;
+use tower_service::Service;
+
+use crate::body::Body;
+use crate::core::Pass;
+use crate::hook::Hook;
+use crate::parked::{Leave, Parked};
+use crate::prelude::Prelude;
+use crate::rules::Rules;
+
+pin_project! {
+    /// The answer of a [`RateLimit`](crate::RateLimit) service.
+    pub struct ResponseFuture<T, S, R, P, H, B>
+    where
+        T: Service<Request<B>>,
+        S: Store,
+        P: Prelude,
+        H: Hook<S>,
+    {
+        #[pin]
+        state: State<T::Future, Parked<T, S, R, P, H, B>, H::Guard>,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    enum State<F, K, G> {
+        /// With the service inside.
+        Inner { #[pin] future: F, pass: Option<Pass<G>> },
+        /// Answered here.
+        Answered { response: Option<Response<Bytes>> },
+        /// Waiting. It is a heap object of its own so that requests that do not wait, which is all of
+        /// them over a store in memory, carry no place for it around.
+        Parked { parked: Pin<Box<K>> },
+    }
+}
+
+impl<T, S, R, P, H, B> ResponseFuture<T, S, R, P, H, B>
+where
+    T: Service<Request<B>>,
+    S: Store,
+    P: Prelude,
+    H: Hook<S>,
+{
+    pub(crate) fn inner(future: T::Future, pass: Pass<H::Guard>) -> Self {
+        ResponseFuture { state: State::Inner { future, pass: Some(pass) } }
+    }
+
+    pub(crate) fn answered(response: Response<Bytes>) -> Self {
+        ResponseFuture { state: State::Answered { response: Some(response) } }
+    }
+
+    pub(crate) fn parked(parked: Parked<T, S, R, P, H, B>) -> Self {
+        ResponseFuture { state: State::Parked { parked: Box::pin(parked) } }
+    }
+}
+
+impl<T, S, R, P, H, B, C> Future for ResponseFuture<T, S, R, P, H, B>
+where
+    T: Service<Request<B>, Response = Response<C>>,
+    S: Store,
+    R: Rules,
+    P: Prelude,
+    H: Hook<S>,
+{
+    type Output = Result<Response<Body<C, H::Guard>>, T::Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            let left = match state.as_mut().project() {
+                StateProjection::Inner { future, pass } => {
+                    let mut response = ready!(future.poll(context))?;
+                    let pass = pass.take().expect("polled after it was ready");
+                    pass.marks.write(response.headers_mut());
+                    return Poll::Ready(Ok(response.map(|body| Body::inner(body, pass.guard))));
+                }
+                StateProjection::Answered { response } => {
+                    let response = response.take().expect("polled after it was ready");
+                    return Poll::Ready(Ok(response.map(Body::own)));
+                }
+                StateProjection::Parked { parked } => ready!(parked.as_mut().poll(context)),
+            };
+            state.set(match left {
+                Leave::Pass(future, pass) => State::Inner { future, pass: Some(pass) },
+                Leave::Answer(response) => State::Answered { response: Some(response) },
+            });
+        }
+    }
+}
+
+impl<T, S, R, P, H, B> fmt::Debug for ResponseFuture<T, S, R, P, H, B>
+where
+    T: Service<Request<B>>,
+    S: Store,
+    P: Prelude,
+    H: Hook<S>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,93 @@
+//! Whom a request is counted for.
+
+mod combined;
+mod peer;
+
+pub use combined::{Costed, Or, OrSkip};
+pub use peer::PeerIp;
+
+use crate::ask::{Ask, IntoCost, IntoKey};
+use crate::head::RequestHead;
+use crate::keybuf::KeyBuf;
+
+/// Finds out whom a request is counted for.
+///
+/// Besides the ready ones, a function of a [`RequestHead`] is one, and a tuple of extractors
+/// is one: of `(MatchedRoute, PeerIp::default())`, every peer counts anew on every route.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_tower::{Ask, Extractor, KeyBuf, RequestHead};
+///
+/// /// By the first letter of the path.
+/// struct FirstLetter;
+///
+/// impl Extractor for FirstLetter {
+///     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
+///         match request.uri().path().as_bytes().get(1) {
+///             Some(letter) => key.push(&[*letter]),
+///             None => return Ask::Missing("the path is empty".into()),
+///         }
+///         Ask::limit()
+///     }
+/// }
+/// ```
+pub trait Extractor {
+    /// Writes the key behind what is there, and says what becomes of the request.
+    fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask;
+
+    /// Counts by `fallback` when there is no key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tidegate_tower::{Extractor, PeerIp};
+    ///
+    /// let known = PeerIp::default().or("unknown");
+    /// # let _ = known;
+    /// ```
+    fn or<F: Extractor>(self, fallback: F) -> Or<Self, F>
+    where
+        Self: Sized,
+    {
+        Or { first: self, fallback }
+    }
+
+    /// Lets the request pass uncounted when there is no key.
+    fn or_skip(self) -> OrSkip<Self>
+    where
+        Self: Sized,
+    {
+        OrSkip(self)
+    }
+
+    /// Counts at the cost that `cost` finds, when no other was found before.
+    ///
+    /// A cost that cannot be found is like a key that is not there.
+    fn cost<F, C>(self, cost: F) -> Costed<Self, F>
+    where
+        Self: Sized,
+        F: Fn(&RequestHead<'_>) -> C,
+        C: IntoCost,
+    {
+        Costed { key: self, cost }
+    }
+}
+
+impl<F, K> Extractor for F
+where
+    F: Fn(&RequestHead<'_>) -> K,
+    K: IntoKey,
+{
+    fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
+        self(request).into_key(key)
+    }
+}
+
+/// One key for all.
+impl Extractor for &'static str {
+    fn extract(&self, _: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
+        self.into_key(key)
+    }
+}

@@ -1,0 +1,273 @@
+//! The layer: what is limited, how, and what is answered.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use tidegate::{HeaderDialect, Limiter, Policy, Store};
+use tower_layer::Layer;
+
+use crate::ask::{IntoCost, IntoKey};
+use crate::core::{Answers, Core};
+use crate::error::{OnStoreError, Refused};
+use crate::head::RequestHead;
+use crate::hook::NoHooks;
+use crate::http::Format;
+use crate::key::{Costed, Extractor, PeerIp};
+use crate::prelude::{Awaited, NoPrelude, Resolved};
+use crate::rules::{And, Rule};
+use crate::service::RateLimit;
+
+/// Limits how often a service is called.
+///
+/// Requests count for the address of their peer ([`PeerIp`]), one unit each, unless told
+/// otherwise. Cloning is cheap, and so is cloning the services that it makes: they share one
+/// limiter.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate::{Amount, Limit, Limiter, MemoryStore, Policy};
+/// use tidegate_tower::{PeerIp, RateLimitLayer};
+///
+/// let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+/// let layer = RateLimitLayer::new(Limiter::new(MemoryStore::new(), policy))
+///     .key(PeerIp::default())
+///     .cost(|request| if request.uri().path() == "/export" { 10_u32 } else { 1 });
+/// # let _ = layer;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct RateLimitLayer<S, R = Rule<PeerIp>, P = NoPrelude, H = NoHooks> {
+    core: Arc<Core<S, R, P, H>>,
+}
+
+impl<S, R, P, H> Clone for RateLimitLayer<S, R, P, H> {
+    fn clone(&self) -> Self {
+        RateLimitLayer { core: Arc::clone(&self.core) }
+    }
+}
+
+impl<S: Store> RateLimitLayer<S> {
+    /// Limits requests by this limiter, which may be shared: with other layers, or to reset a key.
+    #[must_use]
+    pub fn new(limiter: impl Into<Arc<Limiter<S>>>) -> RateLimitLayer<S> {
+        let limiter = limiter.into();
+        let policy = Arc::new(limiter.policy().clone());
+        RateLimitLayer {
+            core: Arc::new(Core {
+                limiter,
+                rules: Rule { policy, key: Arc::new(PeerIp::default()) },
+                prelude: Arc::new(NoPrelude),
+                hooks: NoHooks,
+                answers: Answers::default(),
+            }),
+        }
+    }
+}
+
+impl<S, K, P, H: Clone> RateLimitLayer<S, Rule<K>, P, H> {
+    /// Counts requests for the key that `key` finds.
+    #[must_use]
+    pub fn key<N: Extractor>(self, key: N) -> RateLimitLayer<S, Rule<N>, P, H> {
+        self.with_rules(|rule| Rule { policy: rule.policy, key: Arc::new(key) })
+    }
+
+    /// Counts requests for the key that a function gives; none, or an error, means that there is no
+    /// key in the request, which is then refused with 400.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_tower::RateLimitLayer;
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let by_tenant = RateLimitLayer::new(limiter).key_by(|request| {
+    ///     request.uri().host().and_then(|host| host.split('.').next()).map(str::to_owned)
+    /// });
+    /// # let _ = by_tenant;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn key_by<F, N>(self, key: F) -> RateLimitLayer<S, Rule<F>, P, H>
+    where
+        F: Fn(&RequestHead<'_>) -> N,
+        N: IntoKey,
+    {
+        self.key(key)
+    }
+
+    /// Counts requests for the key that a function's future gives. The future cannot borrow from the
+    /// request; the function can copy what it needs.
+    ///
+    /// For a fallback, set [`Resolved`] with one as the key afterwards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_tower::{Extractor, PeerIp, RateLimitLayer, Resolved};
+    /// # async fn look_up(token: http::HeaderValue) -> Option<u64> { None }
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let by_user = RateLimitLayer::new(limiter)
+    ///     .key_async(|request| {
+    ///         let token = request.headers().get("authorization").cloned();
+    ///         async move { look_up(token?).await }
+    ///     })
+    ///     .key(Resolved.or(PeerIp::default()));
+    /// # let _ = by_user;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn key_async<F, T>(self, key: F) -> RateLimitLayer<S, Rule<Resolved>, Awaited<F>, H>
+    where
+        F: Fn(&RequestHead<'_>) -> T,
+        T: Future<Output: IntoKey>,
+    {
+        let core = &self.core;
+        let rules = Rule { policy: Arc::clone(&core.rules.policy), key: Arc::new(Resolved) };
+        RateLimitLayer {
+            core: Arc::new(Core {
+                limiter: Arc::clone(&core.limiter),
+                rules,
+                prelude: Arc::new(Awaited(key)),
+                hooks: core.hooks.clone(),
+                answers: core.answers.clone(),
+            }),
+        }
+    }
+
+    /// Counts requests at the cost that a function finds, unless the key comes with another; 1
+    /// without. A cost that cannot be found refuses the request with 400.
+    #[must_use]
+    pub fn cost<F, C>(self, cost: F) -> RateLimitLayer<S, Rule<Costed<Arc<K>, F>>, P, H>
+    where
+        F: Fn(&RequestHead<'_>) -> C,
+        C: IntoCost,
+    {
+        self.with_rules(|rule| Rule {
+            policy: rule.policy,
+            key: Arc::new(Costed { key: rule.key, cost }),
+        })
+    }
+
+    /// Limits by this policy, over the limiter's store, in place of the limiter's policy.
+    #[must_use]
+    pub fn policy(self, policy: impl Into<Arc<Policy>>) -> RateLimitLayer<S, Rule<K>, P, H> {
+        self.with_rules(|rule| Rule { policy: policy.into(), key: rule.key })
+    }
+}
+
+impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
+    /// Limits by one more policy for one more key. A request passes when all limits of all policies
+    /// allow it, and a request that is denied by any is charged by none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_tower::{PeerIp, RateLimitLayer};
+    /// let by_peer = Policy::new("peer", [Limit::quota("peer", "100/minute")?])?;
+    /// let by_user = Policy::new("user", [Limit::quota("user", "1000/hour")?])?;
+    /// let layer = RateLimitLayer::new(Limiter::new(MemoryStore::new(), by_peer))
+    ///     .key(PeerIp::default())
+    ///     .and(by_user, "everyone");
+    /// # let _ = layer;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn and<K: Extractor>(
+        self,
+        policy: impl Into<Arc<Policy>>,
+        key: K,
+    ) -> RateLimitLayer<S, And<R, K>, P, H> {
+        let rule = Rule { policy: policy.into(), key: Arc::new(key) };
+        self.with_rules(|others| And { others, rule })
+    }
+
+    /// What the answers' headers say of limits; the IETF's draft 11 by default.
+    #[must_use]
+    pub fn headers(self, dialect: HeaderDialect) -> Self {
+        self.with_answers(|answers| answers.dialect = dialect)
+    }
+
+    /// What happens to requests when the store cannot answer; 503 by default.
+    #[must_use]
+    pub fn on_store_error(self, stance: OnStoreError) -> Self {
+        self.with_answers(|answers| answers.on_store_error = stance)
+    }
+
+    /// Answers in `application/problem+json` (RFC 9457) in place of plain text.
+    #[must_use]
+    pub fn problem_json(self) -> Self {
+        self.with_answers(|answers| answers.format = Format::Problem)
+    }
+
+    /// Answers with responses of one's own. `Retry-After` and the headers about limits are added to
+    /// them where they are absent. gRPC calls are answered in gRPC nevertheless.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_tower::{RateLimitLayer, Refused};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let layer = RateLimitLayer::new(limiter).respond(|refused| {
+    ///     let mut response = http::Response::new(format!("sorry: {refused}"));
+    ///     *response.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+    ///     response
+    /// });
+    /// # let _ = layer;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn respond<F, B>(self, respond: F) -> Self
+    where
+        F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
+        B: Into<Bytes>,
+    {
+        self.with_answers(|answers| {
+            answers.respond = Some(Arc::new(move |refused| respond(refused).map(Into::into)));
+        })
+    }
+
+    fn with_answers(self, change: impl FnOnce(&mut Answers)) -> Self {
+        let mut answers = self.core.answers.clone();
+        change(&mut answers);
+        self.rebuilt(|rules| rules, answers)
+    }
+
+    fn with_rules<N>(self, change: impl FnOnce(R) -> N) -> RateLimitLayer<S, N, P, H> {
+        let answers = self.core.answers.clone();
+        self.rebuilt(change, answers)
+    }
+
+    /// The same with other rules and answers. Clones of this layer stay as they are.
+    fn rebuilt<N>(
+        self,
+        rules: impl FnOnce(R) -> N,
+        answers: Answers,
+    ) -> RateLimitLayer<S, N, P, H> {
+        let core = &self.core;
+        RateLimitLayer {
+            core: Arc::new(Core {
+                limiter: Arc::clone(&core.limiter),
+                rules: rules(core.rules.clone()),
+                prelude: Arc::clone(&core.prelude),
+                hooks: core.hooks.clone(),
+                answers,
+            }),
+        }
+    }
+}
+
+impl<S, R, P, H, T> Layer<T> for RateLimitLayer<S, R, P, H> {
+    type Service = RateLimit<T, S, R, P, H>;
+
+    fn layer(&self, inner: T) -> Self::Service {
+        RateLimit::new(inner, Arc::clone(&self.core))
+    }
+}

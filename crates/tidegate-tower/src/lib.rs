@@ -1,0 +1,52 @@
+//! The Tidegate rate limiter as middleware for tower: for axum, hyper, tonic, and whatever else
+//! speaks [`http`] types through [`tower_service::Service`].
+//!
+//! [`RateLimitLayer`] asks a [`Limiter`](tidegate::Limiter) about each request: for whom
+//! ([`Extractor`]: the peer's address, a header, anything), at what cost, under which limits. What
+//! may not pass is answered with 429 `rate limit exceeded` and never reaches the service.
+//!
+//! ```
+//! use tidegate::{Limit, Limiter, MemoryStore, Policy};
+//! use tidegate_tower::{PeerIp, RateLimitLayer};
+//!
+//! let policy = Policy::new("api", [Limit::quota("burst", "100/minute burst 20")?])?;
+//! let limiter = Limiter::new(MemoryStore::new(), policy);
+//! let layer = RateLimitLayer::new(limiter).key(PeerIp::default());
+//! # let _ = layer;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The decision is made when the service is called. Over a [`MemoryStore`](tidegate::MemoryStore) it
+//! is made there and then: an allowed request costs no allocation, no lock of this crate, no task.
+
+mod ask;
+mod body;
+mod core;
+mod error;
+mod future;
+mod head;
+mod headers;
+mod hook;
+mod http;
+mod ip;
+mod key;
+mod keybuf;
+mod layer;
+mod parked;
+mod prelude;
+mod rules;
+mod service;
+
+pub use ask::{Ask, Charge, IntoCost, IntoKey, Reason, Terms};
+pub use body::Body;
+pub use error::{OnStoreError, Refused};
+pub use future::ResponseFuture;
+pub use head::{Degraded, PeerAddr, RequestHead};
+pub use hook::NoHooks;
+pub use ip::{AddressKey, Cidr, CidrError};
+pub use key::{Costed, Extractor, Or, OrSkip, PeerIp};
+pub use keybuf::KeyBuf;
+pub use layer::RateLimitLayer;
+pub use prelude::{Awaited, NoPrelude, Resolved};
+pub use rules::{And, Rule};
+pub use service::RateLimit;

@@ -1,0 +1,120 @@
+//! A request that waits: for its key, or for a store elsewhere.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tidegate::Store;
+use tower_service::Service;
+
+use crate::core::{Core, Pass, Step};
+use crate::head::RequestHead;
+use crate::hook::Hook;
+use crate::prelude::{Prelude, Resolution};
+use crate::rules::{Asked, Rules};
+
+pin_project! {
+    /// A request with the service that is ready for it.
+    pub(crate) struct Parked<T, S, R, P, H, B>
+    where
+        S: Store,
+        P: Prelude,
+    {
+        core: Arc<Core<S, R, P, H>>,
+        inner: T,
+        request: Option<Request<B>>,
+        #[pin]
+        stage: Stage<P::Future, S::Take>,
+    }
+}
+
+pin_project! {
+    /// What is waited for.
+    #[project = StageProjection]
+    enum Stage<F, T> {
+        Resolving { #[pin] found: F },
+        Deciding { #[pin] take: T, asked: Option<Asked<'static>> },
+    }
+}
+
+/// What became of it.
+pub(crate) enum Leave<F, G> {
+    /// It was handed to the service.
+    Pass(F, Pass<G>),
+    /// It is answered here.
+    Answer(Response<Bytes>),
+}
+
+impl<T, S, R, P, H, B> Parked<T, S, R, P, H, B>
+where
+    S: Store,
+    P: Prelude,
+{
+    pub(crate) fn resolving(
+        core: Arc<Core<S, R, P, H>>,
+        inner: T,
+        request: Request<B>,
+        found: P::Future,
+    ) -> Self {
+        Parked { core, inner, request: Some(request), stage: Stage::Resolving { found } }
+    }
+
+    pub(crate) fn deciding(
+        core: Arc<Core<S, R, P, H>>,
+        inner: T,
+        request: Request<B>,
+        take: S::Take,
+        asked: Asked<'static>,
+    ) -> Self {
+        let stage = Stage::Deciding { take, asked: Some(asked) };
+        Parked { core, inner, request: Some(request), stage }
+    }
+}
+
+impl<T, S, R, P, H, B> Parked<T, S, R, P, H, B>
+where
+    T: Service<Request<B>>,
+    S: Store,
+    R: Rules,
+    P: Prelude,
+    H: Hook<S>,
+{
+    /// Waits; once it is ready, it is not to be polled again.
+    pub(crate) fn poll(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Leave<T::Future, H::Guard>> {
+        let mut this = self.project();
+        loop {
+            let step = match this.stage.as_mut().project() {
+                StageProjection::Resolving { found } => {
+                    let resolution = Resolution::of(ready!(found.poll(context)));
+                    let request = this.request.as_mut().expect(POLLED);
+                    request.extensions_mut().insert(resolution);
+                    this.core.ask(&RequestHead::of(request))
+                }
+                StageProjection::Deciding { take, asked } => {
+                    let verdict = ready!(take.poll(context));
+                    this.core.settle(asked.take().expect(POLLED), verdict)
+                }
+            };
+            match step {
+                Step::Pass(pass) => {
+                    let mut request = this.request.take().expect(POLLED);
+                    pass.tell(&mut request);
+                    return Poll::Ready(Leave::Pass(this.inner.call(request), pass));
+                }
+                Step::Answer(response) => return Poll::Ready(Leave::Answer(response)),
+                Step::Wait(take, asked) => {
+                    this.stage.set(Stage::Deciding { take, asked: Some(asked) });
+                }
+            }
+        }
+    }
+}
+
+/// The contract of a future: whoever holds it does not poll it once it is ready.
+const POLLED: &str = "polled after it was ready";

@@ -1,0 +1,77 @@
+//! What must be waited for before a request can be asked about.
+
+use std::future::{Future, Ready};
+
+use crate::ask::{Ask, IntoKey};
+use crate::head::RequestHead;
+use crate::key::Extractor;
+use crate::keybuf::KeyBuf;
+
+/// What comes before the question. Not to be implemented outside of this crate.
+pub trait Prelude {
+    /// What is waited for.
+    type Future: Future<Output: IntoKey>;
+
+    #[doc(hidden)]
+    fn start(&self, request: &RequestHead<'_>) -> Option<Self::Future>;
+}
+
+/// Nothing is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct NoPrelude;
+
+impl Prelude for NoPrelude {
+    type Future = Ready<Option<&'static str>>;
+
+    #[inline]
+    fn start(&self, _: &RequestHead<'_>) -> Option<Self::Future> {
+        None
+    }
+}
+
+/// A function whose future gives the key (see
+/// [`RateLimitLayer::key_async`](crate::RateLimitLayer::key_async)).
+#[derive(Clone, Copy, Debug)]
+pub struct Awaited<F>(pub(crate) F);
+
+impl<F, T> Prelude for Awaited<F>
+where
+    F: Fn(&RequestHead<'_>) -> T,
+    T: Future<Output: IntoKey>,
+{
+    type Future = T;
+
+    fn start(&self, request: &RequestHead<'_>) -> Option<T> {
+        Some((self.0)(request))
+    }
+}
+
+/// By the key that was waited for (see
+/// [`RateLimitLayer::key_async`](crate::RateLimitLayer::key_async)).
+#[derive(Clone, Copy, Debug)]
+pub struct Resolved;
+
+/// What was waited for, on its way to the question.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolution {
+    key: KeyBuf,
+    ask: Ask,
+}
+
+impl Resolution {
+    pub(crate) fn of(found: impl IntoKey) -> Resolution {
+        let mut key = KeyBuf::new();
+        let ask = found.into_key(&mut key);
+        Resolution { key, ask }
+    }
+}
+
+impl Extractor for Resolved {
+    fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
+        let Some(resolution) = request.extensions().get::<Resolution>() else {
+            return Ask::Missing("the key was not looked up".into());
+        };
+        key.push(resolution.key.as_bytes());
+        resolution.ask.clone()
+    }
+}

@@ -1,0 +1,98 @@
+//! What the tests of the layer share.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use tidegate::{Limit, Limiter, ManualClock, MemoryConfig, MemoryStore, Policy, Timestamp};
+use tidegate_tower::PeerAddr;
+use tower::{Layer, Service, ServiceExt};
+
+/// A store in memory in virtual time.
+pub(crate) type Store = MemoryStore<Arc<ManualClock>>;
+
+/// A time at which windows begin.
+pub(crate) const START: u64 = 1_000_000_080;
+
+pub(crate) fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(Timestamp::from_secs(START)))
+}
+
+pub(crate) fn limiter(clock: &Arc<ManualClock>, policy: Policy) -> Limiter<Store> {
+    Limiter::new(MemoryStore::with_clock(MemoryConfig::default(), Arc::clone(clock)), policy)
+}
+
+/// A policy of one limit, named as the policy.
+pub(crate) fn quota(name: &str, quota: &str) -> Policy {
+    Policy::new(name, [Limit::quota(name, quota).expect("a quota")]).expect("a policy")
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+    head: http::response::Parts,
+}
+
+impl Answer {
+    /// The lines of a header, joined.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        let lines = self.head.headers.get_all(name).iter();
+        let lines: Vec<&str> = lines.map(|value| value.to_str().expect("text")).collect();
+        (!lines.is_empty()).then(|| lines.join(", "))
+    }
+}
+
+/// Sends a request through a layer to a service that says that it was reached.
+pub(crate) async fn send<L, B>(layer: &L, request: Request<Full<Bytes>>) -> Answer
+where
+    L: Layer<Reached>,
+    L::Service: Service<Request<Full<Bytes>>, Response = Response<B>, Error: std::fmt::Debug>,
+    B: http_body::Body<Data = Bytes, Error: std::fmt::Debug>,
+{
+    let service = layer.layer(Reached);
+    read(service.oneshot(request).await.expect("an answer")).await
+}
+
+/// A service that says that it was reached.
+#[derive(Clone, Copy)]
+pub(crate) struct Reached;
+
+impl<B> Service<Request<B>> for Reached {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = std::future::Ready<Result<Response<Full<Bytes>>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        std::future::ready(Ok(Response::new(Full::from("reached"))))
+    }
+}
+
+/// Reads an answer to its end.
+pub(crate) async fn read<B>(response: Response<B>) -> Answer
+where
+    B: http_body::Body<Data = Bytes, Error: std::fmt::Debug>,
+{
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.expect("a body").to_bytes();
+    Answer {
+        status: head.status.as_u16(),
+        body: String::from_utf8(body.to_vec()).expect("text"),
+        head,
+    }
+}
+
+/// A request from this address.
+pub(crate) fn from(peer: &str) -> Request<Full<Bytes>> {
+    let peer = SocketAddr::new(peer.parse().expect("an address"), 4711);
+    Request::get("/").extension(PeerAddr(peer)).body(Full::default()).expect("a request")
+}
