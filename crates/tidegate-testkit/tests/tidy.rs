@@ -43,11 +43,19 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "time",
         ],
     ),
+    (
+        "tidegate/src/observer",
+        "crate::",
+        &["check", "decision", "limit", "mode", "policy", "store", "time"],
+    ),
     ("tidegate/src/timer", "crate::", &["clock", "time"]),
     (
         "tidegate/src/pacer",
         "crate::",
-        &["amount", "check", "decision", "key", "limit", "policy", "store", "time", "timer"],
+        &[
+            "amount", "check", "decision", "key", "limit", "observer", "policy", "store", "time",
+            "timer",
+        ],
     ),
     ("tidegate-tower/src/keybuf.rs", "crate::", &[]),
     ("tidegate-tower/src/head.rs", "crate::", &[]),

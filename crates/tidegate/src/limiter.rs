@@ -1,14 +1,18 @@
 //! The easy front: one policy over one store.
 
+use std::future::Future;
+use std::sync::Arc;
+
 use crate::amount::Cost;
 use crate::check::Check;
 use crate::clock::Clock;
-use crate::decision::Decision;
+use crate::decision::{Decision, Verdict};
 use crate::key::{Key, KeyError};
 use crate::memory::MemoryStore;
+use crate::observer::{Observer, Watch};
 use crate::pacer::Pacer;
 use crate::policy::Policy;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::timer::Timer;
 
@@ -34,13 +38,31 @@ use crate::timer::Timer;
 pub struct Limiter<S> {
     store: S,
     policy: Policy,
+    watch: Watch,
 }
 
 impl<S> Limiter<S> {
     /// A limiter of this policy over this store.
     #[must_use]
     pub fn new(store: S, policy: Policy) -> Limiter<S> {
-        Limiter { store, policy }
+        Limiter { store, policy, watch: Watch::default() }
+    }
+
+    /// The same, with somebody who hears of every decision.
+    ///
+    /// # Examples
+    ///
+    /// See [`Observer`].
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl Observer) -> Limiter<S> {
+        self.watch = Watch::by(observer);
+        self
+    }
+
+    /// Who hears of every decision, if there is somebody.
+    #[must_use]
+    pub fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.watch.observer()
     }
 
     /// The policy.
@@ -82,7 +104,7 @@ impl<S: Store + 'static> Limiter<S> {
     /// ```
     #[must_use]
     pub fn pacer<T: Timer>(self, timer: T) -> Pacer<S, T> {
-        Pacer::new(self.store, self.policy, timer)
+        Pacer::new(self.store, self.policy, self.watch, timer)
     }
 }
 
@@ -91,7 +113,7 @@ impl<S: Store> Limiter<S> {
     ///
     /// # Errors
     ///
-    /// The future gives a [`StoreError`](crate::StoreError) when the store could not answer. A
+    /// The future gives a [`StoreError`] when the store could not answer. A
     /// denial is no error.
     ///
     /// # Examples
@@ -103,12 +125,40 @@ impl<S: Store> Limiter<S> {
     ///     Ok(limiter.check_async(user, Cost::ONE).await?.is_allowed())
     /// }
     /// ```
-    pub fn check_async(&self, key: Key<'_>, cost: Cost) -> S::Take {
-        self.store.take(&[Check::take(key, &self.policy, cost)])
+    pub fn check_async(
+        &self,
+        key: Key<'_>,
+        cost: Cost,
+    ) -> impl Future<Output = Result<Verdict, StoreError>> + Send + use<S> {
+        let started = self.watch.start();
+        let take = self.store.take(&[Check::take(key, &self.policy, cost)]);
+        // Who is watched owns what is told of it; who is not, nothing.
+        let told = started.map(|started| {
+            let key: Box<[u8]> = key.as_bytes().into();
+            (started, self.watch.clone(), self.policy.clone(), key)
+        });
+        async move {
+            let answer = take.await;
+            if let Some((started, watch, policy, key)) = told
+                && let Ok(key) = Key::new(&*key)
+            {
+                let checks = [Check::take(key, &policy, cost)];
+                watch.tell(started, &checks, answer.as_ref());
+            }
+            answer
+        }
     }
 }
 
 impl<C: Clock> Limiter<MemoryStore<C>> {
+    #[inline]
+    fn decide(&self, check: &Check<'_>) -> Decision {
+        let Some(started) = self.watch.start() else { return self.store.take_one(check) };
+        let verdict = self.store.take(std::slice::from_ref(check));
+        self.watch.tell(started, std::slice::from_ref(check), Ok(&verdict));
+        verdict.decisions()[0]
+    }
+
     /// Takes one unit for `key` if every limit allows it.
     ///
     /// # Errors
@@ -146,7 +196,7 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// ```
     pub fn check_cost(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
         let key = Key::new(key.as_ref())?;
-        Ok(self.store.take_one(&Check::take(key, &self.policy, cost)))
+        Ok(self.decide(&Check::take(key, &self.policy, cost)))
     }
 
     /// Says what `cost` would get for `key`, and takes nothing.
@@ -190,7 +240,7 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// ```
     pub fn debit(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
         let key = Key::new(key.as_ref())?;
-        Ok(self.store.take_one(&Check::debit(key, &self.policy, cost)))
+        Ok(self.decide(&Check::debit(key, &self.policy, cost)))
     }
 
     /// Gives `key` back the `cost` it took at `taken_at`: never above full, and nothing when the

@@ -18,6 +18,7 @@ pub use error::PaceError;
 use crate::amount::Cost;
 use crate::decision::Decision;
 use crate::key::Key;
+use crate::observer::Watch;
 use crate::policy::Policy;
 use crate::store::Store;
 use crate::time::Span;
@@ -34,6 +35,8 @@ use wait::Wait;
 /// says, then asks again; those behind it sleep until they are first. A future that is dropped takes
 /// nothing and leaves its place to the next. Several processes over one store each have lines of
 /// their own; the store alone decides between them.
+///
+/// The limiter's observer hears of every question to the store: each denial is one who has to wait.
 ///
 /// # Examples
 ///
@@ -74,6 +77,7 @@ pub struct Pacer<S, T> {
 struct Desk<S, T> {
     store: S,
     policy: Policy,
+    watch: Watch,
     timer: T,
     /// Held only to look at the lines, never while waiting.
     lines: Mutex<Lines>,
@@ -93,9 +97,9 @@ impl<S: Store + 'static, T: Timer> Pacer<S, T> {
     /// number.
     pub const MAX_WAITING: usize = 65_536;
 
-    pub(crate) fn new(store: S, policy: Policy, timer: T) -> Pacer<S, T> {
+    pub(crate) fn new(store: S, policy: Policy, watch: Watch, timer: T) -> Pacer<S, T> {
         let lines = Mutex::default();
-        let desk = Desk { store, policy, timer, lines, next: AtomicU64::new(0) };
+        let desk = Desk { store, policy, watch, timer, lines, next: AtomicU64::new(0) };
         let manners = Manners { jitter: Span::ZERO, max_waiting: Self::MAX_WAITING };
         Pacer { desk: Arc::new(desk), manners }
     }

@@ -12,6 +12,7 @@ use super::lines::{Grant, Rider, Riders};
 use crate::check::Check;
 use crate::decision::Verdict;
 use crate::key::Key;
+use crate::observer::Stopwatch;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::timer::Timer;
@@ -21,6 +22,7 @@ use crate::timer::Timer;
 pub(super) struct Flight<S: Store + 'static, T: Timer> {
     landing: Option<Landing<S, T>>,
     take: Option<Pin<Box<S::Take>>>,
+    started: Option<Stopwatch>,
 }
 
 /// What is to be done with the answer.
@@ -42,7 +44,7 @@ impl<S: Store + 'static, T: Timer> Flight<S, T> {
     ) -> Flight<S, T> {
         let (desk, key) = (Arc::clone(desk), Arc::clone(key));
         let landing = Landing { desk, key, riders, in_line, is_answered: false };
-        Flight { landing: Some(landing), take: None }
+        Flight { landing: Some(landing), take: None, started: None }
     }
 }
 
@@ -53,10 +55,14 @@ impl<S: Store + 'static, T: Timer> Future for Flight<S, T> {
         let flight = &mut *self;
         let Some(landing) = &flight.landing else { return Poll::Pending };
         let is_first = flight.take.is_none();
+        if is_first {
+            flight.started = landing.desk.watch.start();
+        }
         let take = flight.take.get_or_insert_with(|| Box::pin(landing.ask()));
         let Poll::Ready(answer) = take.as_mut().poll(context) else { return Poll::Pending };
         flight.take = None;
         if let Some(landing) = flight.landing.take() {
+            landing.tell(flight.started, &answer);
             landing.land(&answer, is_first, false);
         }
         Poll::Ready(answer)
@@ -66,8 +72,12 @@ impl<S: Store + 'static, T: Timer> Future for Flight<S, T> {
 impl<S: Store + 'static, T: Timer> Drop for Flight<S, T> {
     fn drop(&mut self) {
         if let (Some(take), Some(landing)) = (self.take.take(), self.landing.take()) {
-            let desk = Arc::clone(&landing.desk);
-            desk.timer.finish(Box::pin(async move { landing.land(&take.await, false, true) }));
+            let (desk, started) = (Arc::clone(&landing.desk), self.started);
+            desk.timer.finish(Box::pin(async move {
+                let answer = take.await;
+                landing.tell(started, &answer);
+                landing.land(&answer, false, true);
+            }));
         }
     }
 }
@@ -75,6 +85,13 @@ impl<S: Store + 'static, T: Timer> Drop for Flight<S, T> {
 impl<S: Store + 'static, T: Timer> Landing<S, T> {
     fn ask(&self) -> S::Take {
         self.desk.store.take(&self.desk.checks(&self.key, &self.riders))
+    }
+
+    fn tell(&self, started: Option<Stopwatch>, answer: &Result<Verdict, StoreError>) {
+        if let Some(started) = started {
+            let checks = self.desk.checks(&self.key, &self.riders);
+            self.desk.watch.tell(started, &checks, answer.as_ref());
+        }
     }
 
     /// Gives the answer to those it is for, and back what was taken for those who are gone.
