@@ -70,11 +70,22 @@ impl RedisStore {
     /// # Examples
     ///
     /// ```no_run
-    /// use tidegate::Span;
+    /// use tidegate::{Cost, Key, Limit, Limiter, Policy, Span};
     /// use tidegate_redis::{ConnectionManager, RedisStore};
     ///
-    /// # fn example(manager: ConnectionManager) {
-    /// let store = RedisStore::with_connection(manager, "tidegate", Span::from_millis(50));
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let manager = ConnectionManager::new(client).await?;
+    /// let store = RedisStore::with_connection(manager.clone(), "tidegate", Span::from_millis(50));
+    ///
+    /// // Any number of limiters share it; the names of their policies keep them apart.
+    /// let api = Policy::new("api", [Limit::quota("burst", "10 per second")?])?;
+    /// let login = Policy::new("login", [Limit::quota("slow", "5/minute")?])?;
+    /// let (api, login) = (Limiter::new(store.clone(), api), Limiter::new(store, login));
+    /// let alice = Key::new("alice")?;
+    /// assert!(api.check_async(alice, Cost::ONE).await?.is_allowed());
+    /// assert!(login.check_async(alice, Cost::ONE).await?.is_allowed());
+    /// # Ok(())
     /// # }
     /// ```
     #[must_use]

@@ -81,6 +81,9 @@ impl Default for MemoryConfig {
 /// key's state that is back to full equals none and is dropped; a key that is over its limit is
 /// never forgotten.
 ///
+/// Clones are one store, which ends, with its sweeping thread, when the last of them is dropped. What
+/// several limiters over one store count is kept apart by the names of their policies.
+///
 /// # Examples
 ///
 /// ```
@@ -99,7 +102,7 @@ pub struct MemoryStore<C: Clock = SystemClock> {
     table: Arc<Table>,
     clock: Arc<C>,
     /// Sweeps until it is dropped; absent where the owner of the clock sweeps.
-    _sweeper: Option<Sweeper>,
+    _sweeper: Option<Arc<Sweeper>>,
 }
 
 impl MemoryStore {
@@ -115,7 +118,7 @@ impl MemoryStore {
     #[must_use]
     pub fn with_config(config: MemoryConfig) -> MemoryStore {
         let mut store = MemoryStore::with_clock(config, SystemClock::new());
-        store._sweeper = Sweeper::start(&store.table, &store.clock);
+        store._sweeper = Sweeper::start(&store.table, &store.clock).map(Arc::new);
         store
     }
 }
@@ -203,6 +206,16 @@ impl<C: Clock> MemoryStore<C> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.clock
+    }
+}
+
+impl<C: Clock> Clone for MemoryStore<C> {
+    fn clone(&self) -> MemoryStore<C> {
+        MemoryStore {
+            table: Arc::clone(&self.table),
+            clock: Arc::clone(&self.clock),
+            _sweeper: self._sweeper.clone(),
+        }
     }
 }
 

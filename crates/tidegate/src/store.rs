@@ -41,6 +41,36 @@ pub trait Store: Send + Sync {
     fn reset(&self, checks: &[Check<'_>]) -> Self::Done;
 }
 
+macro_rules! stores_by_pointer {
+    ($(<$($lifetime:lifetime,)? S> $pointer:ty),*) => {$(
+        impl<$($lifetime,)? S: Store + ?Sized> Store for $pointer {
+            type Take = S::Take;
+            type Done = S::Done;
+
+            #[inline]
+            fn take(&self, checks: &[Check<'_>]) -> Self::Take {
+                S::take(self, checks)
+            }
+
+            #[inline]
+            fn take_each(&self, checks: &[Check<'_>]) -> Self::Take {
+                S::take_each(self, checks)
+            }
+
+            #[inline]
+            fn refund(&self, checks: &[Check<'_>], taken_at: Timestamp) -> Self::Done {
+                S::refund(self, checks, taken_at)
+            }
+
+            #[inline]
+            fn reset(&self, checks: &[Check<'_>]) -> Self::Done {
+                S::reset(self, checks)
+            }
+        }
+    )*};
+}
+stores_by_pointer!(<'a, S> &'a S, <S> std::sync::Arc<S>);
+
 /// A store that could not answer. It is never a denial, and never a caller's mistake.
 ///
 /// # Examples

@@ -9,6 +9,7 @@ mod kit;
 mod outage;
 mod races;
 mod scripts;
+mod sharing;
 mod skew;
 mod state;
 mod upheaval;

@@ -15,7 +15,7 @@ use crate::driver::{Driver, End, Memory, START, Visitor, virtual_time};
 
 /// The store in memory, at a distance. What it is asked happens at once; the answer is late.
 struct Late {
-    memory: Arc<Memory>,
+    memory: Memory,
     timer: ManualTimer,
     delay: Span,
     calls: Arc<AtomicUsize>,
@@ -61,9 +61,8 @@ impl Store for Late {
 }
 
 /// A driver over a store that is `delay` away, and the store itself.
-fn at_a_distance(policy: &Policy, delay: Span) -> (Driver<Late>, Arc<Memory>) {
+fn at_a_distance(policy: &Policy, delay: Span) -> (Driver<Late>, Memory) {
     let (memory, timer) = virtual_time();
-    let memory = Arc::new(memory);
     let late = Late {
         memory: memory.clone(),
         timer: timer.clone(),
