@@ -66,6 +66,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("tidegate-tower/src/ask.rs", "crate::", &["ip", "keybuf"]),
     ("tidegate-tower/src/key/", "crate::", &["ask", "forwarded", "head", "ip", "keybuf"]),
     ("tidegate-tower/src/key.rs", "crate::", &["ask", "head", "keybuf"]),
+    ("tidegate-tower/src/pace", "crate::", &["ask", "keybuf", "pace"]),
     ("tidegate-tower/src/rules.rs", "crate::", &["ask", "head", "key", "keybuf"]),
     ("tidegate-tower/src/prelude.rs", "crate::", &["ask", "head", "key", "keybuf"]),
     ("tidegate-tower/src/http.rs", "crate::", &["error", "headers"]),

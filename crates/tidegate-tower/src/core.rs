@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tidegate::{HeaderDialect, Limiter, Store, StoreError, StoreErrorKind, Timestamp, Verdict};
+use tidegate::{
+    HeaderDialect, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Timestamp, Verdict,
+};
 
 use crate::error::{OnStoreError, Refused};
 use crate::head::{Degraded, RequestHead};
@@ -89,6 +91,7 @@ where
         if asked.items().is_empty() {
             return Step::Pass(Pass { marks: Marks::default(), guard: H::Guard::default() });
         }
+        asked.started = self.limiter.observer().map(|_| Stopwatch::start());
         let take = match asked.checks() {
             Ok(checks) => self.limiter.store().take(&checks),
             Err(error) => {
@@ -107,7 +110,11 @@ where
         asked: Asked<'_>,
         verdict: Result<Verdict, StoreError>,
     ) -> Step<T, H::Guard> {
-        let verdict = match verdict.and_then(|verdict| whole(verdict, &asked)) {
+        let verdict = verdict.and_then(|verdict| whole(verdict, &asked));
+        if let Some(started) = asked.started {
+            self.tell(&asked, verdict.as_ref(), started.elapsed());
+        }
+        let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(error) => return self.without_store(asked, &error),
         };
@@ -122,6 +129,14 @@ where
         let mut response = self.refuse(&refused);
         marks.write(response.headers_mut());
         Step::Answer(response)
+    }
+
+    /// Tells the limiter's observer of an answer.
+    #[cold]
+    fn tell(&self, asked: &Asked<'_>, answer: Result<&Verdict, &StoreError>, elapsed: Span) {
+        if let (Some(observer), Ok(checks)) = (self.limiter.observer(), asked.checks()) {
+            observer.answered(&checks, answer, elapsed);
+        }
     }
 
     fn pass(&self, marks: Marks, asked: Asked<'_>, at: Timestamp) -> Pass<H::Guard> {

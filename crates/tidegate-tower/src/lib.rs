@@ -18,6 +18,9 @@
 //!
 //! The decision is made when the service is called. Over a [`MemoryStore`](tidegate::MemoryStore) it
 //! is made there and then: an allowed request costs no allocation, no lock of this crate, no task.
+//!
+//! [`PaceLayer`] is for the other side: a client that waits until it may call, and so keeps to the
+//! limits of those it calls.
 
 mod ask;
 mod body;
@@ -32,6 +35,7 @@ mod ip;
 mod key;
 mod keybuf;
 mod layer;
+mod pace;
 mod parked;
 mod prelude;
 mod rules;
@@ -47,6 +51,7 @@ pub use ip::{AddressKey, Cidr, CidrError};
 pub use key::{Costed, Extractor, Or, OrSkip, PeerIp};
 pub use keybuf::KeyBuf;
 pub use layer::RateLimitLayer;
+pub use pace::{Advice, NoAdvice, PaceFailure, PaceKey, PaceLayer, Paced, RetryAfter, retry_after};
 pub use prelude::{Awaited, NoPrelude, Resolved};
 pub use rules::{And, Rule};
 pub use service::RateLimit;

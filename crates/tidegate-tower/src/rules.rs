@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tidegate::{Check, Cost, Key, KeyError, Policy};
+use tidegate::{Check, Cost, Key, KeyError, Policy, Stopwatch};
 
 use crate::ask::{Ask, Reason};
 use crate::head::RequestHead;
@@ -116,6 +116,8 @@ impl Item<'_> {
 pub struct Asked<'a> {
     keys: KeyBuf,
     items: SmallVec<[Item<'a>; INLINE]>,
+    /// When the store was asked, where an observer wants to know.
+    pub(crate) started: Option<Stopwatch>,
 }
 
 /// The checks of one request.
@@ -140,6 +142,7 @@ impl Asked<'_> {
 
     /// The same, to be kept longer than the rules it came from.
     pub(crate) fn into_owned(self) -> Asked<'static> {
-        Asked { keys: self.keys, items: self.items.into_iter().map(Item::into_owned).collect() }
+        let items = self.items.into_iter().map(Item::into_owned).collect();
+        Asked { keys: self.keys, items, started: self.started }
     }
 }
