@@ -1,7 +1,6 @@
 //! What is found about a request: whom to count it for, how much, and under which policy.
 
-use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -11,7 +10,69 @@ use crate::ip::AddressKey;
 use crate::keybuf::KeyBuf;
 
 /// Why a request is not counted as asked: a sentence for whoever sent it.
-pub type Reason = Cow<'static, str>;
+///
+/// One that is shared costs no allocation each time, which matters where a fallback follows.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidegate_tower::Reason;
+///
+/// let shared: Arc<str> = "no such user".into();
+/// assert_eq!(Reason::from(shared), Reason::from("no such user"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reason(Words);
+
+#[derive(Clone, Debug)]
+enum Words {
+    Fixed(&'static str),
+    Shared(Arc<str>),
+}
+
+impl Reason {
+    /// The sentence.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Words::Fixed(text) => text,
+            Words::Shared(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Reason {
+    fn eq(&self, other: &Reason) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Reason {}
+
+impl From<&'static str> for Reason {
+    fn from(text: &'static str) -> Reason {
+        Reason(Words::Fixed(text))
+    }
+}
+
+impl From<Arc<str>> for Reason {
+    fn from(text: Arc<str>) -> Reason {
+        Reason(Words::Shared(text))
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Reason {
+        Reason(Words::Shared(text.into()))
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// What becomes of a request before any store is asked.
 ///
@@ -142,7 +203,7 @@ pub trait IntoKey {
 /// Writes bytes as a key; none are no key.
 pub(crate) fn bytes_as_key(bytes: &[u8], key: &mut KeyBuf) -> Ask {
     if bytes.is_empty() {
-        return Ask::Missing(Reason::Borrowed("the key is empty"));
+        return Ask::Missing(Reason::from("the key is empty"));
     }
     key.push(bytes);
     Ask::limit()
@@ -190,7 +251,7 @@ impl<K: IntoKey> IntoKey for Option<K> {
     fn into_key(self, key: &mut KeyBuf) -> Ask {
         match self {
             Some(found) => found.into_key(key),
-            None => Ask::Missing(Reason::Borrowed("the request has no key")),
+            None => Ask::Missing(Reason::from("the request has no key")),
         }
     }
 }
@@ -199,7 +260,7 @@ impl<K: IntoKey, E: Display> IntoKey for Result<K, E> {
     fn into_key(self, key: &mut KeyBuf) -> Ask {
         match self {
             Ok(found) => found.into_key(key),
-            Err(error) => Ask::Missing(Reason::Owned(error.to_string())),
+            Err(error) => Ask::Missing(Reason::from(error.to_string())),
         }
     }
 }
@@ -244,7 +305,7 @@ macro_rules! costs_of_numbers {
                 let units = u64::from(self);
                 match units <= Cost::MAX.whole_units() {
                     true => Ok(Cost::from_units(units)),
-                    false => Err(Reason::Borrowed("the cost is above 1e12")),
+                    false => Err(Reason::from("the cost is above 1e12")),
                 }
             }
         }
@@ -256,7 +317,7 @@ impl<C: IntoCost, E: Display> IntoCost for Result<C, E> {
     fn into_cost(self) -> Result<Cost, Reason> {
         match self {
             Ok(cost) => cost.into_cost(),
-            Err(error) => Err(Reason::Owned(error.to_string())),
+            Err(error) => Err(Reason::from(error.to_string())),
         }
     }
 }

@@ -1,14 +1,10 @@
 //! From a request to what becomes of it.
 
-use std::any::Any;
-use std::future::Ready;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tidegate::{
-    HeaderDialect, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Timestamp, Verdict,
-};
+use tidegate::{HeaderDialect, Limiter, Store, StoreError, Timestamp, Verdict};
 
 use crate::error::{OnStoreError, Refused};
 use crate::head::{Degraded, RequestHead};
@@ -16,6 +12,7 @@ use crate::headers::Marks;
 use crate::hook::Hook;
 use crate::http::{Format, advise, refuse};
 use crate::rules::{Asked, Item, Rules};
+use crate::store::{at_once, heard, take};
 
 /// What a layer and its services share.
 #[derive(Debug)]
@@ -86,20 +83,21 @@ where
     pub(crate) fn ask(&self, request: &RequestHead<'_>) -> Step<S::Take, H::Guard> {
         let mut asked = Asked::default();
         if let Err(reason) = self.rules.ask(request, &mut asked) {
-            return Step::Answer(self.refuse(&Refused::BadRequest(&reason)));
+            return Step::Answer(self.refuse(&Refused::BadRequest(reason.as_str()), request));
         }
         if asked.items().is_empty() {
             return Step::Pass(Pass { marks: Marks::default(), guard: H::Guard::default() });
         }
-        asked.started = self.limiter.observer().map(|_| Stopwatch::start());
-        let take = match asked.checks() {
-            Ok(checks) => self.limiter.store().take(&checks),
+        let take = match take(&self.limiter, &mut asked) {
+            Ok(take) => take,
             Err(error) => {
-                return Step::Answer(self.refuse(&Refused::BadRequest(&error.to_string())));
+                let reason = error.to_string();
+                let refused = Refused::BadRequest(reason.as_str());
+                return Step::Answer(self.refuse(&refused, request));
             }
         };
         match at_once(take) {
-            Ok(verdict) => self.settle(asked, verdict),
+            Ok(verdict) => self.settle(request, asked, verdict),
             Err(take) => Step::Wait(take, asked.into_owned()),
         }
     }
@@ -107,16 +105,13 @@ where
     /// What a verdict means for the request.
     pub(crate) fn settle<T>(
         &self,
+        request: &RequestHead<'_>,
         asked: Asked<'_>,
         verdict: Result<Verdict, StoreError>,
     ) -> Step<T, H::Guard> {
-        let verdict = verdict.and_then(|verdict| whole(verdict, &asked));
-        if let Some(started) = asked.started {
-            self.tell(&asked, verdict.as_ref(), started.elapsed());
-        }
-        let verdict = match verdict {
+        let verdict = match heard(&self.limiter, &asked, verdict) {
             Ok(verdict) => verdict,
-            Err(error) => return self.without_store(asked, &error),
+            Err(error) => return self.without_store(request, &error),
         };
         let governing = verdict.governing();
         let (item, decision) = (&asked.items()[governing], &verdict.decisions()[governing]);
@@ -126,17 +121,9 @@ where
             return Step::Pass(self.pass(marks, asked, verdict.at()));
         }
         let refused = Refused::Limited { policy: item.policy(), decision };
-        let mut response = self.refuse(&refused);
+        let mut response = self.refuse(&refused, request);
         marks.write(response.headers_mut());
         Step::Answer(response)
-    }
-
-    /// Tells the limiter's observer of an answer.
-    #[cold]
-    fn tell(&self, asked: &Asked<'_>, answer: Result<&Verdict, &StoreError>, elapsed: Span) {
-        if let (Some(observer), Ok(checks)) = (self.limiter.observer(), asked.checks()) {
-            observer.answered(&checks, answer, elapsed);
-        }
     }
 
     fn pass(&self, marks: Marks, asked: Asked<'_>, at: Timestamp) -> Pass<H::Guard> {
@@ -144,53 +131,27 @@ where
     }
 
     /// What the stance says when the store could not answer.
-    fn without_store<T>(&self, asked: Asked<'_>, error: &StoreError) -> Step<T, H::Guard> {
-        drop(asked);
+    fn without_store<T>(&self, request: &RequestHead<'_>, error: &StoreError) -> Step<T, H::Guard> {
         match self.answers.on_store_error {
             OnStoreError::Allow => {
                 Step::Pass(Pass { marks: Marks::degraded(), guard: H::Guard::default() })
             }
-            OnStoreError::Deny => Step::Answer(self.refuse(&Refused::StoreFailed(error))),
+            OnStoreError::Deny => Step::Answer(self.refuse(&Refused::StoreFailed(error), request)),
         }
     }
 
-    fn refuse(&self, refused: &Refused<'_>) -> Response<Bytes> {
+    fn refuse(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Response<Bytes> {
+        #[cfg(feature = "grpc")]
+        if crate::grpc::is_call(request) {
+            return crate::grpc::refuse(refused);
+        }
+        #[cfg(not(feature = "grpc"))]
+        let _ = request;
         let mut response = match &self.answers.respond {
             Some(respond) => respond(refused),
             None => refuse(refused, self.answers.format),
         };
         advise(refused, &mut response);
         response
-    }
-}
-
-/// The verdict, when it has a decision for each check. One that has not is a failure of the store.
-fn whole(verdict: Verdict, asked: &Asked<'_>) -> Result<Verdict, StoreError> {
-    let (checks, decided) = (asked.items().len(), verdict.decisions().len());
-    if checks == decided {
-        return Ok(verdict);
-    }
-    let message = format!("{decided} decisions on {checks} checks");
-    Err(StoreError::new(StoreErrorKind::Protocol, message))
-}
-
-/// What a store answers that never waits.
-type AtOnce = Ready<Result<Verdict, StoreError>>;
-
-/// The answer, when the store's type says that it is there; else the future again. The compiler knows
-/// which of both it is.
-fn at_once<T>(take: T) -> Result<Result<Verdict, StoreError>, T>
-where
-    T: Future<Output = Result<Verdict, StoreError>> + 'static,
-{
-    let mut slot = Some(take);
-    let ready = (&mut slot as &mut dyn Any).downcast_mut::<Option<AtOnce>>();
-    match ready.and_then(Option::take) {
-        Some(ready) => Ok(ready.into_inner()),
-        // Only the other branch empties the slot.
-        None => match slot {
-            Some(take) => Err(take),
-            None => Ok(Err(StoreError::new(StoreErrorKind::Protocol, "no answer"))),
-        },
     }
 }

@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::body::Body;
 use crate::core::Pass;
-use crate::hook::Hook;
+use crate::hook::{Guard, Hook, ResponseHead};
 use crate::parked::{Leave, Parked};
 use crate::prelude::Prelude;
 use crate::rules::Rules;
@@ -80,7 +80,8 @@ where
             let left = match state.as_mut().project() {
                 StateProjection::Inner { future, pass } => {
                     let mut response = ready!(future.poll(context))?;
-                    let pass = pass.take().expect("polled after it was ready");
+                    let mut pass = pass.take().expect("polled after it was ready");
+                    pass.guard.answered(&ResponseHead::of(&response));
                     pass.marks.write(response.headers_mut());
                     return Poll::Ready(Ok(response.map(|body| Body::inner(body, pass.guard))));
                 }

@@ -52,6 +52,7 @@ impl Marks {
         governing: &Policy,
         decision: &Decision,
     ) -> Marks {
+        make_room();
         let draft = dialect.has_draft().then(|| {
             let policy = value(|text| write_policies(policies, text))?;
             let state = value(|text| decision.write_state_field(governing, text))?;
@@ -116,15 +117,25 @@ thread_local! {
 /// How much the pool asks for at a time: the values of some hundred answers.
 const POOL: usize = 4_096;
 
+/// Room for the values of one answer, unless it lists very many limits.
+const ANSWER: usize = 1_024;
+
+/// Sees to it that the values of the next answer find room. It is done between answers, since the pool
+/// can begin anew at its front only when no value that was cut from it is held any more.
+fn make_room() {
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.pool.capacity() < ANSWER {
+            scratch.pool.reserve(POOL);
+        }
+    });
+}
+
 /// The header value that `write` writes, cut from a buffer of the thread's own: it is used again once
 /// the answers that were cut from it are sent, so that most values cost no allocation.
 fn value(write: impl FnOnce(&mut Vec<u8>)) -> Option<HeaderValue> {
     SCRATCH.with_borrow_mut(|Scratch { text, pool }| {
         text.clear();
         write(text);
-        if pool.capacity() < text.len() {
-            pool.reserve(text.len().max(POOL));
-        }
         pool.extend_from_slice(text);
         // Names of limits are letters, digits and `_.-`, so the text is always a header value.
         HeaderValue::from_maybe_shared(pool.split().freeze()).ok()

@@ -1,10 +1,16 @@
 //! What happens once a request has been answered: giving back, or charging the true cost.
 
+mod tab;
+
+use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Limiter, Store, Timestamp};
+use http::{Extensions, HeaderMap, Response, StatusCode};
+use tidegate::{Cost, Limiter, Store, Timestamp};
 
 use crate::rules::Asked;
+
+pub use tab::Tab;
 
 /// What watches over an answer. Not to be implemented outside of this crate.
 pub trait Hook<S>: Clone {
@@ -15,11 +21,23 @@ pub trait Hook<S>: Clone {
     fn open(&self, limiter: &Arc<Limiter<S>>, asked: Asked<'_>, at: Timestamp) -> Self::Guard;
 }
 
-/// Travels with a body, and ends with it.
+/// Travels with a request and its answer, and ends with the answer's body.
 pub trait Guard: Default {
-    /// So many bytes have gone out.
+    /// Whether it wants to know anything.
     #[doc(hidden)]
-    fn sent(&mut self, bytes: usize);
+    const WATCHES: bool;
+
+    /// The service has answered.
+    #[doc(hidden)]
+    fn answered(&mut self, _: &ResponseHead<'_>) {}
+
+    /// So many bytes of the body have gone out.
+    #[doc(hidden)]
+    fn sent(&mut self, _: usize) {}
+
+    /// The body has gone out to its end.
+    #[doc(hidden)]
+    fn ended(&self) {}
 }
 
 /// Nothing happens, and nothing is kept.
@@ -34,6 +52,128 @@ impl<S: Store> Hook<S> for NoHooks {
 }
 
 impl Guard for () {
-    #[inline]
-    fn sent(&mut self, _: usize) {}
+    const WATCHES: bool = false;
+}
+
+/// Whether to give back, by what the service answered.
+type RefundIf = Arc<dyn Fn(&ResponseHead<'_>) -> bool + Send + Sync>;
+
+/// What a request turned out to cost.
+type TrueCost = Arc<dyn Fn(&Served) -> Cost + Send + Sync>;
+
+/// What is to happen once a request is answered (see
+/// [`RateLimitLayer::refund_if`](crate::RateLimitLayer::refund_if) and
+/// [`RateLimitLayer::true_cost`](crate::RateLimitLayer::true_cost)).
+#[derive(Clone, Default)]
+pub struct Hooks {
+    pub(crate) refund_if: Option<RefundIf>,
+    pub(crate) true_cost: Option<TrueCost>,
+}
+
+impl From<NoHooks> for Hooks {
+    fn from(_: NoHooks) -> Hooks {
+        Hooks::default()
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks")
+            .field("refund_if", &self.refund_if.is_some())
+            .field("true_cost", &self.true_cost.is_some())
+            .finish()
+    }
+}
+
+impl<S: Store> Hook<S> for Hooks {
+    type Guard = Tab<S>;
+
+    fn open(&self, limiter: &Arc<Limiter<S>>, asked: Asked<'_>, at: Timestamp) -> Tab<S> {
+        Tab::open(Arc::clone(limiter), asked.into_owned(), at, self.clone())
+    }
+}
+
+/// An answer without its body.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_tower::ResponseHead;
+///
+/// let response = http::Response::builder().status(401).body(())?;
+/// assert_eq!(ResponseHead::of(&response).status(), 401);
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseHead<'a> {
+    status: StatusCode,
+    headers: &'a HeaderMap,
+    extensions: &'a Extensions,
+}
+
+impl<'a> ResponseHead<'a> {
+    /// The head of this answer.
+    #[must_use]
+    pub fn of<B>(response: &'a Response<B>) -> ResponseHead<'a> {
+        ResponseHead {
+            status: response.status(),
+            headers: response.headers(),
+            extensions: response.extensions(),
+        }
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The headers. The answer of a gRPC call that fails at once has its `grpc-status` here.
+    #[must_use]
+    pub fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// What the service left for layers outside of it.
+    #[must_use]
+    pub fn extensions(&self) -> &'a Extensions {
+        self.extensions
+    }
+}
+
+/// How a request was served, once it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    pub(crate) status: Option<StatusCode>,
+    pub(crate) extensions: Extensions,
+    pub(crate) bytes: u64,
+    pub(crate) is_complete: bool,
+}
+
+impl Served {
+    /// The status of the answer; none when there was no answer: the service failed, or the client went
+    /// away before.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    /// What the service left in the answer's extensions: the place for a cost that only it knows.
+    #[must_use]
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// How many bytes of the answer's body went out.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether the body went out to its end. It did not when the client went away, or the service
+    /// broke it off.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
 }

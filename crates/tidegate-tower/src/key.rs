@@ -1,10 +1,18 @@
 //! Whom a request is counted for.
 
 mod combined;
+mod forwarded;
+mod header;
 mod peer;
+mod request;
 
 pub use combined::{Costed, Or, OrSkip};
+pub use forwarded::ForwardedIp;
+pub use header::Header;
 pub use peer::PeerIp;
+#[cfg(feature = "axum")]
+pub use request::MatchedRoute;
+pub use request::{ByMethod, Extension};
 
 use crate::ask::{Ask, IntoCost, IntoKey};
 use crate::head::RequestHead;

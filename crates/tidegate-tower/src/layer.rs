@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{HeaderDialect, Limiter, Policy, Store};
+use tidegate::{Cost, HeaderDialect, Limiter, Policy, Store};
 use tower_layer::Layer;
 
 use crate::ask::{IntoCost, IntoKey};
 use crate::core::{Answers, Core};
 use crate::error::{OnStoreError, Refused};
 use crate::head::RequestHead;
-use crate::hook::NoHooks;
+use crate::hook::{Hooks, NoHooks, ResponseHead, Served};
 use crate::http::Format;
 use crate::key::{Costed, Extractor, PeerIp};
 use crate::prelude::{Awaited, NoPrelude, Resolved};
@@ -232,6 +232,81 @@ impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
         self.with_answers(|answers| {
             answers.respond = Some(Arc::new(move |refused| respond(refused).map(Into::into)));
         })
+    }
+
+    /// Gives a request back what it took when a function says so of the service's answer: to count
+    /// only failed logins, say.
+    ///
+    /// It is asked once the head of the answer is there, of answers of the service alone. What took
+    /// part in a limit's decision meanwhile stays decided.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_tower::RateLimitLayer;
+    /// # let policy = Policy::new("login", [Limit::quota("failures", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let failures = RateLimitLayer::new(limiter)
+    ///     .refund_if(|response| response.status() != http::StatusCode::UNAUTHORIZED);
+    /// # let _ = failures;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn refund_if<F>(self, refund_if: F) -> RateLimitLayer<S, R, P, Hooks>
+    where
+        F: Fn(&ResponseHead<'_>) -> bool + Send + Sync + 'static,
+        H: Into<Hooks>,
+    {
+        self.with_hooks(|hooks| hooks.refund_if = Some(Arc::new(refund_if)))
+    }
+
+    /// Sets the cost of a request right once it has been served: what it cost beyond the cost it was
+    /// let through for is charged, below zero if need be, and what it cost less is given back.
+    ///
+    /// That happens when the body of the answer has gone out, also when the client goes away before
+    /// its end. It concerns the layer's own key, not those added with [`and`](RateLimitLayer::and). A
+    /// store elsewhere is told by a task of the Tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_tower::RateLimitLayer;
+    /// use tidegate::Amount;
+    ///
+    /// let policy = Policy::new("kilobytes", [Limit::quota("sent", "1000/s burst 10000")?])?;
+    /// let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let bandwidth = RateLimitLayer::new(limiter)
+    ///     .true_cost(|served| Amount::from_micros(served.bytes() * 1_000));
+    /// # let _ = bandwidth;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn true_cost<F>(self, true_cost: F) -> RateLimitLayer<S, R, P, Hooks>
+    where
+        F: Fn(&Served) -> Cost + Send + Sync + 'static,
+        H: Into<Hooks>,
+    {
+        self.with_hooks(|hooks| hooks.true_cost = Some(Arc::new(true_cost)))
+    }
+
+    fn with_hooks(self, change: impl FnOnce(&mut Hooks)) -> RateLimitLayer<S, R, P, Hooks>
+    where
+        H: Into<Hooks>,
+    {
+        let core = &self.core;
+        let mut hooks = core.hooks.clone().into();
+        change(&mut hooks);
+        RateLimitLayer {
+            core: Arc::new(Core {
+                limiter: Arc::clone(&core.limiter),
+                rules: core.rules.clone(),
+                prelude: Arc::clone(&core.prelude),
+                hooks,
+                answers: core.answers.clone(),
+            }),
+        }
     }
 
     fn with_answers(self, change: impl FnOnce(&mut Answers)) -> Self {

@@ -26,7 +26,10 @@ mod ask;
 mod body;
 mod core;
 mod error;
+mod forwarded;
 mod future;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod head;
 mod headers;
 mod hook;
@@ -40,15 +43,21 @@ mod parked;
 mod prelude;
 mod rules;
 mod service;
+mod store;
 
 pub use ask::{Ask, Charge, IntoCost, IntoKey, Reason, Terms};
 pub use body::Body;
 pub use error::{OnStoreError, Refused};
+pub use forwarded::Trust;
 pub use future::ResponseFuture;
+#[cfg(feature = "grpc")]
+pub use grpc::{MessageFuture, MessageLimit, MessageLimitLayer};
 pub use head::{Degraded, PeerAddr, RequestHead};
-pub use hook::NoHooks;
+pub use hook::{Hooks, NoHooks, ResponseHead, Served, Tab};
 pub use ip::{AddressKey, Cidr, CidrError};
-pub use key::{Costed, Extractor, Or, OrSkip, PeerIp};
+#[cfg(feature = "axum")]
+pub use key::MatchedRoute;
+pub use key::{ByMethod, Costed, Extension, Extractor, ForwardedIp, Header, Or, OrSkip, PeerIp};
 pub use keybuf::KeyBuf;
 pub use layer::RateLimitLayer;
 pub use pace::{Advice, NoAdvice, PaceFailure, PaceKey, PaceLayer, Paced, RetryAfter, retry_after};

@@ -81,7 +81,7 @@ impl<S, T, K, A> Pace<S, T, K, A> {
         let mut key = KeyBuf::new();
         match self.key.ask(request, &mut key) {
             Ask::Limit(terms) if terms.policy.is_some() => {
-                Err(Reason::Borrowed("a pacer has one policy; the key must not name another"))
+                Err(Reason::from("a pacer has one policy; the key must not name another"))
             }
             Ask::Limit(terms) => Ok(Turn::Wait(key, terms.cost.unwrap_or(Amount::ONE))),
             Ask::Skip => Ok(Turn::Skip),
@@ -114,7 +114,7 @@ impl<S: Store + 'static, T: Timer, K, A> Pace<S, T, K, A> {
 }
 
 fn named(key: &KeyBuf) -> Result<Key<'_>, Reason> {
-    Key::new(key.as_bytes()).map_err(|error| Reason::Owned(error.to_string()))
+    Key::new(key.as_bytes()).map_err(|error| Reason::from(error.to_string()))
 }
 
 impl<I, S, T, K, A, R> Service<R> for Paced<I, S, T, K, A>

@@ -98,7 +98,8 @@ where
                 }
                 StageProjection::Deciding { take, asked } => {
                     let verdict = ready!(take.poll(context));
-                    this.core.settle(asked.take().expect(POLLED), verdict)
+                    let head = RequestHead::of(this.request.as_ref().expect(POLLED));
+                    this.core.settle(&head, asked.take().expect(POLLED), verdict)
                 }
             };
             match step {

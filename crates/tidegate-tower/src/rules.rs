@@ -56,15 +56,14 @@ impl<K: Extractor> Rules for Rule<K> {
                     key_start: start,
                     key_end: asked.keys.len(),
                     cost: terms.cost.unwrap_or(Cost::ONE),
+                    is_own: !asked.is_begun,
                 });
-                Ok(())
             }
-            Ask::Skip => {
-                asked.keys.truncate(start);
-                Ok(())
-            }
-            Ask::Missing(reason) | Ask::Reject(reason) => Err(reason),
+            Ask::Skip => asked.keys.truncate(start),
+            Ask::Missing(reason) | Ask::Reject(reason) => return Err(reason),
         }
+        asked.is_begun = true;
+        Ok(())
     }
 }
 
@@ -91,6 +90,8 @@ pub(crate) struct Item<'a> {
     key_start: usize,
     key_end: usize,
     pub(crate) cost: Cost,
+    /// Whether the layer's own rule asks for it, and not one that was added.
+    is_own: bool,
 }
 
 impl Item<'_> {
@@ -116,6 +117,8 @@ impl Item<'_> {
 pub struct Asked<'a> {
     keys: KeyBuf,
     items: SmallVec<[Item<'a>; INLINE]>,
+    /// Whether a rule has been seen to.
+    is_begun: bool,
     /// When the store was asked, where an observer wants to know.
     pub(crate) started: Option<Stopwatch>,
 }
@@ -126,6 +129,11 @@ pub(crate) type Checks<'a> = SmallVec<[Check<'a>; INLINE]>;
 impl Asked<'_> {
     pub(crate) fn items(&self) -> &[Item<'_>] {
         &self.items
+    }
+
+    /// What the layer's own rule asks, unless it asks nothing.
+    pub(crate) fn own(&self) -> Option<&Item<'_>> {
+        self.items.first().filter(|item| item.is_own)
     }
 
     /// The key of this item.
@@ -143,6 +151,6 @@ impl Asked<'_> {
     /// The same, to be kept longer than the rules it came from.
     pub(crate) fn into_owned(self) -> Asked<'static> {
         let items = self.items.into_iter().map(Item::into_owned).collect();
-        Asked { keys: self.keys, items, started: self.started }
+        Asked { keys: self.keys, items, is_begun: self.is_begun, started: self.started }
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use tidegate::{Limit, Limiter, ManualClock, MemoryConfig, MemoryStore, Policy, Timestamp};
+use tidegate::{Limit, Limiter, ManualClock, MemoryConfig, MemoryStore, Policy, Span, Timestamp};
 use tidegate_tower::PeerAddr;
 use tower::{Layer, Service, ServiceExt};
 
@@ -29,6 +29,13 @@ pub(crate) fn limiter(clock: &Arc<ManualClock>, policy: Policy) -> Limiter<Store
 /// A policy of one limit, named as the policy.
 pub(crate) fn quota(name: &str, quota: &str) -> Policy {
     Policy::new(name, [Limit::quota(name, quota).expect("a quota")]).expect("a policy")
+}
+
+/// A policy of one fixed window.
+pub(crate) fn window(name: &str, max: u64, secs: u64) -> Policy {
+    let max = tidegate::Amount::from_units(max);
+    let limit = Limit::fixed_window(name, max, Span::from_secs(secs)).expect("a limit");
+    Policy::new(name, [limit]).expect("a policy")
 }
 
 /// An answer, read to its end.
@@ -89,6 +96,41 @@ where
         body: String::from_utf8(body.to_vec()).expect("text"),
         head,
     }
+}
+
+/// The statuses of so many answers to the same request.
+pub(crate) async fn statuses<L, B>(
+    layer: &L,
+    times: usize,
+    request: impl Fn() -> Request<Full<Bytes>>,
+) -> Vec<u16>
+where
+    L: Layer<Reached>,
+    L::Service: Service<Request<Full<Bytes>>, Response = Response<B>, Error: std::fmt::Debug>,
+    B: http_body::Body<Data = Bytes, Error: std::fmt::Debug>,
+{
+    let mut statuses = Vec::with_capacity(times);
+    for _ in 0..times {
+        statuses.push(send(layer, request()).await.status);
+    }
+    statuses
+}
+
+/// How many of these are 200; the others must all be 429, and come later.
+pub(crate) fn passed(statuses: &[u16]) -> usize {
+    let passed = statuses.iter().take_while(|status| **status == 200).count();
+    assert!(statuses[passed..].iter().all(|status| *status == 429), "{statuses:?}");
+    passed
+}
+
+/// A request from this address, with these headers.
+pub(crate) fn with(peer: &str, headers: &[(&str, &str)]) -> Request<Full<Bytes>> {
+    let mut request = from(peer);
+    for (name, value) in headers {
+        let name: http::HeaderName = name.parse().expect("a name");
+        request.headers_mut().append(name, value.parse().expect("a value"));
+    }
+    request
 }
 
 /// A request from this address.

@@ -1,4 +1,8 @@
-//! The layer in virtual time, around a service that only says that it was reached.
+//! The layer in virtual time, around services of the tests' own.
 
+mod answers;
 mod fixture;
+mod hooks;
+mod keys;
 mod limits;
+mod readiness;

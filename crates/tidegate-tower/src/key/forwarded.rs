@@ -1,0 +1,89 @@
+//! By the address behind proxies.
+
+use http::header::{FORWARDED, HeaderName, HeaderValue};
+
+use super::Extractor;
+use crate::ask::Ask;
+use crate::forwarded::{Trust, listed, standard};
+use crate::head::RequestHead;
+use crate::ip::AddressKey;
+use crate::keybuf::KeyBuf;
+
+/// By the address that trusted proxies ask for; that of the peer where they cannot be believed.
+///
+/// Proxies write the address of whoever asks them behind what is there, so a header is read from the
+/// right, and no further than the trusted proxies reach: what a client wrote itself is never seen.
+///
+/// # Examples
+///
+/// ```
+/// use tidegate_tower::{ForwardedIp, Trust};
+///
+/// // Behind load balancers in 10.0.0.0/8, which write X-Forwarded-For.
+/// let behind_balancers = ForwardedIp::new(Trust::proxies(["10.0.0.0/8".parse()?]));
+/// // Behind exactly two proxies, which write the Forwarded header of RFC 7239.
+/// let behind_two = ForwardedIp::new(Trust::hops(2)).rfc7239();
+/// # let _ = (behind_balancers, behind_two);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ForwardedIp {
+    trust: Trust,
+    header: HeaderName,
+    with_ports: bool,
+    key: AddressKey,
+}
+
+impl ForwardedIp {
+    /// Believes these proxies, and reads `X-Forwarded-For`.
+    #[must_use]
+    pub fn new(trust: Trust) -> ForwardedIp {
+        ForwardedIp {
+            trust,
+            header: HeaderName::from_static("x-forwarded-for"),
+            with_ports: false,
+            key: AddressKey::default(),
+        }
+    }
+
+    /// Reads `Forwarded` (RFC 7239) instead.
+    #[must_use]
+    pub fn rfc7239(self) -> ForwardedIp {
+        self.header(FORWARDED)
+    }
+
+    /// Reads another header instead, of one address or a list like that of `X-Forwarded-For`.
+    #[must_use]
+    pub fn header(self, header: HeaderName) -> ForwardedIp {
+        ForwardedIp { header, ..self }
+    }
+
+    /// Takes `192.0.2.1:4711` and `[2001:db8::1]:4711` for addresses too, for proxies that write
+    /// ports into `X-Forwarded-For`. Without, they are not believed. `Forwarded` always has ports.
+    #[must_use]
+    pub fn with_ports(self) -> ForwardedIp {
+        ForwardedIp { with_ports: true, ..self }
+    }
+
+    /// Counts IPv6 addresses by this many leading bits; 64 by default.
+    #[must_use]
+    pub fn v6_prefix(self, bits: u8) -> ForwardedIp {
+        ForwardedIp { key: AddressKey::by_prefix(bits), ..self }
+    }
+}
+
+impl Extractor for ForwardedIp {
+    fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
+        let Some(peer) = request.peer() else {
+            return Ask::Missing("the address of the peer is not known".into());
+        };
+        let lines = request.headers().get_all(&self.header).iter().map(HeaderValue::as_bytes);
+        let client = if self.header == FORWARDED {
+            self.trust.client(peer, standard(lines))
+        } else {
+            self.trust.client(peer, listed(lines, self.with_ports))
+        };
+        self.key.write(client, key);
+        Ask::limit()
+    }
+}

@@ -1,0 +1,73 @@
+//! Asking a store.
+
+use std::any::Any;
+use std::future::Ready;
+
+use tidegate::{KeyError, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Verdict};
+
+use crate::rules::Asked;
+
+/// Begins to ask: the limiter's store for all checks together.
+pub(crate) fn take<S: Store>(
+    limiter: &Limiter<S>,
+    asked: &mut Asked<'_>,
+) -> Result<S::Take, KeyError> {
+    asked.started = limiter.observer().map(|_| Stopwatch::start());
+    Ok(limiter.store().take(&asked.checks()?))
+}
+
+/// Hears the answer, and tells the limiter's observer of it. One that has not a decision for each
+/// check is a failure of the store.
+pub(crate) fn heard<S>(
+    limiter: &Limiter<S>,
+    asked: &Asked<'_>,
+    answer: Result<Verdict, StoreError>,
+) -> Result<Verdict, StoreError> {
+    let answer = answer.and_then(|verdict| whole(verdict, asked));
+    if let Some(started) = asked.started {
+        tell(limiter, asked, answer.as_ref(), started.elapsed());
+    }
+    answer
+}
+
+fn whole(verdict: Verdict, asked: &Asked<'_>) -> Result<Verdict, StoreError> {
+    let (checks, decided) = (asked.items().len(), verdict.decisions().len());
+    if checks == decided {
+        return Ok(verdict);
+    }
+    let message = format!("{decided} decisions on {checks} checks");
+    Err(StoreError::new(StoreErrorKind::Protocol, message))
+}
+
+#[cold]
+fn tell<S>(
+    limiter: &Limiter<S>,
+    asked: &Asked<'_>,
+    answer: Result<&Verdict, &StoreError>,
+    elapsed: Span,
+) {
+    if let (Some(observer), Ok(checks)) = (limiter.observer(), asked.checks()) {
+        observer.answered(&checks, answer, elapsed);
+    }
+}
+
+/// What a store answers that never waits.
+type AtOnce = Ready<Result<Verdict, StoreError>>;
+
+/// The answer, when the store's type says that it is there; else the future again. The compiler knows
+/// which of both it is.
+pub(crate) fn at_once<T>(take: T) -> Result<Result<Verdict, StoreError>, T>
+where
+    T: Future<Output = Result<Verdict, StoreError>> + 'static,
+{
+    let mut slot = Some(take);
+    let ready = (&mut slot as &mut dyn Any).downcast_mut::<Option<AtOnce>>();
+    match ready.and_then(Option::take) {
+        Some(ready) => Ok(ready.into_inner()),
+        // Only the other branch empties the slot.
+        None => match slot {
+            Some(take) => Err(take),
+            None => Ok(Err(StoreError::new(StoreErrorKind::Protocol, "no answer"))),
+        },
+    }
+}
