@@ -1,84 +1,20 @@
 //! The rolling window: an exact log of what was taken when.
 
-use std::collections::VecDeque;
+mod amounts;
+mod log;
+mod ring;
 
 use super::{Step, count_from};
 use crate::amount::Amount;
 use crate::time::{Span, Timestamp};
+
+pub(super) use log::Log;
 
 /// A rolling window's numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct RollingWindow {
     max: u64,
     window: Span,
-}
-
-/// What was taken within the last window: one entry an instant, oldest first, none of them zero.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
-    sum: u64,
-    entries: VecDeque<Entry>,
-}
-
-/// What was taken at one instant.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    time: Timestamp,
-    amount: u64,
-}
-
-impl Log {
-    /// A log of nothing.
-    pub(super) const EMPTY: Log = Log { sum: 0, entries: VecDeque::new() };
-
-    fn newest(&self) -> Timestamp {
-        self.entries.back().map_or(Timestamp::EPOCH, |entry| entry.time)
-    }
-
-    /// Adds to the entry at `time`, which is no earlier than any other.
-    fn add(&mut self, time: Timestamp, amount: u64) {
-        self.sum += amount;
-        match self.entries.back_mut() {
-            Some(last) if last.time == time => last.amount += amount,
-            _ => self.entries.push_back(Entry { time, amount }),
-        }
-    }
-
-    /// Takes `amount`, which is no more than the sum, from the oldest entries.
-    fn drop_oldest(&mut self, amount: u64) {
-        self.sum -= amount;
-        let mut left = amount;
-        while let Some(oldest) = self.entries.front_mut() {
-            if oldest.amount > left {
-                oldest.amount -= left;
-                break;
-            }
-            left -= oldest.amount;
-            self.entries.pop_front();
-        }
-    }
-
-    /// Stamps everything later than `now` with `now`.
-    fn pull_back(&mut self, now: Timestamp) {
-        let mut pulled = 0;
-        while let Some(entry) = self.entries.pop_back_if(|entry| entry.time > now) {
-            pulled += entry.amount;
-        }
-        self.sum -= pulled;
-        if pulled > 0 {
-            self.add(now, pulled);
-        }
-    }
-
-    /// Drops what no longer counts at `at`, and memory that is no longer needed.
-    fn expire(&mut self, at: Timestamp, window: Span) {
-        while let Some(entry) = self.entries.pop_front_if(|entry| entry.time + window <= at) {
-            self.sum -= entry.amount;
-        }
-        if self.entries.capacity() > 4 * self.entries.len() + 16 {
-            self.entries.shrink_to(2 * self.entries.len());
-        }
-    }
 }
 
 impl RollingWindow {
@@ -96,18 +32,9 @@ impl RollingWindow {
         count_from(now, log.newest(), self.window)
     }
 
-    /// What counts at `at`, oldest first; what is written later than `at` counts as of `at`.
-    fn counted<'a>(&self, log: &'a Log, at: Timestamp) -> impl Iterator<Item = Entry> + 'a {
-        let window = self.window;
-        let expired = move |entry: &Entry| entry.time + window <= at;
-        let entries = log.entries.iter().copied().skip_while(expired);
-        entries.map(move |entry| Entry { time: entry.time.min(at), ..entry })
-    }
-
     /// How much counts at `at`.
     fn used(&self, log: &Log, at: Timestamp) -> u64 {
-        let expired = log.entries.iter().take_while(|entry| entry.time + self.window <= at);
-        log.sum - expired.map(|entry| entry.amount).sum::<u64>()
+        log.sum_from(log.expired(at, self.window))
     }
 
     /// Brings the log to `now` for writing, and says from which instant it counts.
@@ -125,16 +52,15 @@ impl Step for RollingWindow {
     fn wait(&self, log: &Log, now: Timestamp, cost: u64) -> Option<Span> {
         let room = self.max.checked_sub(cost)?;
         let at = self.at(log, now);
-        let mut over = self.used(log, at).saturating_sub(room);
-        let mut wait = Span::ZERO;
-        for entry in self.counted(log, at) {
-            if over == 0 {
-                break;
-            }
-            over = over.saturating_sub(entry.amount);
-            wait = (entry.time + self.window).since(now);
+        let expired = log.expired(at, self.window);
+        let over = log.sum_from(expired).saturating_sub(room);
+        if over == 0 {
+            return Some(Span::ZERO);
         }
-        Some(wait)
+        // It passes once the entries up to this one are gone; one written later than `at` counts as
+        // of `at`.
+        let last = log.time(log.reaching(expired, over)).unwrap_or(at);
+        Some((last.min(at) + self.window).since(now))
     }
 
     fn remaining(&self, log: &Log, now: Timestamp) -> u64 {
@@ -143,12 +69,12 @@ impl Step for RollingWindow {
 
     fn reset_after(&self, log: &Log, now: Timestamp) -> Span {
         let newest = log.newest().min(self.at(log, now));
-        if log.entries.is_empty() { Span::ZERO } else { (newest + self.window).since(now) }
+        if log.is_empty() { Span::ZERO } else { (newest + self.window).since(now) }
     }
 
     fn charge(&self, log: &mut Log, now: Timestamp, cost: u64) {
         let at = self.settle(log, now);
-        let amount = cost.min((2 * self.max).saturating_sub(log.sum));
+        let amount = cost.min((2 * self.max).saturating_sub(log.sum()));
         if amount > 0 {
             log.add(at, amount);
         }
@@ -158,7 +84,7 @@ impl Step for RollingWindow {
     fn charge_shared(&self, log: &mut Log, now: Timestamp, cost: u64) {
         let at = self.settle(log, now);
         let amount = cost.min(2 * self.max);
-        log.drop_oldest((log.sum + amount).saturating_sub(2 * self.max));
+        log.drop_oldest((log.sum() + amount).saturating_sub(2 * self.max));
         if amount > 0 {
             log.add(at, amount);
         }
@@ -167,23 +93,16 @@ impl Step for RollingWindow {
     fn refund(&self, log: &mut Log, now: Timestamp, cost: u64, taken_at: Timestamp) {
         // What is over is dropped, and then nothing is written, so that a store which has forgotten
         // the key already answers the same.
-        let mut counted = self.counted(log, self.at(log, now));
-        if counted.next().is_none_or(|oldest| oldest.time > taken_at) {
+        let at = self.at(log, now);
+        let oldest = log.time(log.expired(at, self.window));
+        if oldest.is_none_or(|oldest| oldest.min(at) > taken_at) {
             return;
         }
-        drop(counted);
         self.settle(log, now);
         // The newest entry no later than the taking: a late reading was written under a slightly
         // later time, and then an older entry stands in for it, which frees no more than was taken.
-        let place = log.entries.partition_point(|entry| entry.time <= taken_at);
-        let Some(entry) = place.checked_sub(1).and_then(|place| log.entries.get_mut(place)) else {
-            return;
-        };
-        let amount = cost.min(entry.amount);
-        entry.amount -= amount;
-        log.sum -= amount;
-        if entry.amount == 0 {
-            log.entries.remove(place - 1);
+        if let Some(place) = log.newest_until(taken_at) {
+            log.take_from(place, cost);
         }
     }
 
