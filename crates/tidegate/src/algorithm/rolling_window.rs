@@ -4,8 +4,9 @@ mod amounts;
 mod log;
 mod ring;
 
-use super::{Step, count_from};
+use super::{Answer, Step, count_from};
 use crate::amount::Amount;
+use crate::mode::Mode;
 use crate::time::{Span, Timestamp};
 
 pub(super) use log::Log;
@@ -15,6 +16,17 @@ pub(super) use log::Log;
 pub(crate) struct RollingWindow {
     max: u64,
     window: Span,
+}
+
+/// How a log stands at one moment.
+#[derive(Clone, Copy)]
+struct Standing {
+    /// The instant from which it is counted.
+    at: Timestamp,
+    /// How many of the oldest entries no longer count.
+    expired: usize,
+    /// How much the others hold.
+    used: u64,
 }
 
 impl RollingWindow {
@@ -32,17 +44,42 @@ impl RollingWindow {
         count_from(now, log.newest(), self.window)
     }
 
-    /// How much counts at `at`.
-    fn used(&self, log: &Log, at: Timestamp) -> u64 {
-        log.sum_from(log.expired(at, self.window))
+    #[inline]
+    fn standing(&self, log: &Log, now: Timestamp) -> Standing {
+        let at = self.at(log, now);
+        let expired = log.expired(at, self.window);
+        Standing { at, expired, used: log.sum_from(expired) }
     }
 
-    /// Brings the log to `now` for writing, and says from which instant it counts.
-    fn settle(&self, log: &mut Log, now: Timestamp) -> Timestamp {
-        let at = self.at(log, now);
-        log.pull_back(at);
-        log.expire(at, self.window);
-        at
+    /// See [`Step::wait`], of a log that stands so.
+    #[inline]
+    fn wait_from(&self, log: &Log, from: Standing, now: Timestamp, cost: u64) -> Option<Span> {
+        let room = self.max.checked_sub(cost)?;
+        if from.used <= room {
+            return Some(Span::ZERO);
+        }
+        // It passes once the entries up to this one are gone; one written later than `at` counts as
+        // of `at`.
+        let last = log.time(log.reaching(from.expired, from.used - room)).unwrap_or(from.at);
+        Some((last.min(from.at) + self.window).since(now))
+    }
+
+    /// Brings a log that stands so up to then, for writing.
+    #[inline]
+    fn settle(log: &mut Log, from: Standing) {
+        log.pull_back(from.at);
+        log.drop_first(from.expired);
+    }
+
+    /// See [`Step::charge`], of a log that stands so; says how much it took.
+    #[inline]
+    fn charge_from(&self, log: &mut Log, from: Standing, cost: u64) -> u64 {
+        Self::settle(log, from);
+        let amount = cost.min((2 * self.max).saturating_sub(from.used));
+        if amount > 0 {
+            log.add(from.at, amount);
+        }
+        amount
     }
 }
 
@@ -50,21 +87,11 @@ impl Step for RollingWindow {
     type State = Log;
 
     fn wait(&self, log: &Log, now: Timestamp, cost: u64) -> Option<Span> {
-        let room = self.max.checked_sub(cost)?;
-        let at = self.at(log, now);
-        let expired = log.expired(at, self.window);
-        let over = log.sum_from(expired).saturating_sub(room);
-        if over == 0 {
-            return Some(Span::ZERO);
-        }
-        // It passes once the entries up to this one are gone; one written later than `at` counts as
-        // of `at`.
-        let last = log.time(log.reaching(expired, over)).unwrap_or(at);
-        Some((last.min(at) + self.window).since(now))
+        self.wait_from(log, self.standing(log, now), now, cost)
     }
 
     fn remaining(&self, log: &Log, now: Timestamp) -> u64 {
-        self.max.saturating_sub(self.used(log, self.at(log, now)))
+        self.max.saturating_sub(self.standing(log, now).used)
     }
 
     fn reset_after(&self, log: &Log, now: Timestamp) -> Span {
@@ -73,32 +100,48 @@ impl Step for RollingWindow {
     }
 
     fn charge(&self, log: &mut Log, now: Timestamp, cost: u64) {
-        let at = self.settle(log, now);
-        let amount = cost.min((2 * self.max).saturating_sub(log.sum()));
-        if amount > 0 {
-            log.add(at, amount);
+        self.charge_from(log, self.standing(log, now), cost);
+    }
+
+    /// The same with the log looked through once.
+    #[inline]
+    fn decide(&self, log: &mut Log, now: Timestamp, cost: u64, mode: Mode) -> Answer {
+        let from = self.standing(log, now);
+        let wait = match cost {
+            0 => Some(Span::ZERO),
+            cost => self.wait_from(log, from, now, cost),
+        };
+        let charged = mode.charges(cost, wait == Some(Span::ZERO));
+        let mut used = from.used;
+        if charged {
+            used += self.charge_from(log, from, cost);
+        } else if cost > 0 && mode == Mode::Take {
+            log.pull_back(from.at);
         }
+        let remaining = self.max.saturating_sub(used);
+        Answer { wait, charged, remaining, reset_after: self.reset_after(log, now) }
     }
 
     /// Where there is no room for a charge, older entries make it: their keys then count for longer.
     fn charge_shared(&self, log: &mut Log, now: Timestamp, cost: u64) {
-        let at = self.settle(log, now);
+        let from = self.standing(log, now);
+        Self::settle(log, from);
         let amount = cost.min(2 * self.max);
         log.drop_oldest((log.sum() + amount).saturating_sub(2 * self.max));
         if amount > 0 {
-            log.add(at, amount);
+            log.add(from.at, amount);
         }
     }
 
     fn refund(&self, log: &mut Log, now: Timestamp, cost: u64, taken_at: Timestamp) {
         // What is over is dropped, and then nothing is written, so that a store which has forgotten
         // the key already answers the same.
-        let at = self.at(log, now);
-        let oldest = log.time(log.expired(at, self.window));
-        if oldest.is_none_or(|oldest| oldest.min(at) > taken_at) {
+        let from = self.standing(log, now);
+        let oldest = log.time(from.expired);
+        if oldest.is_none_or(|oldest| oldest.min(from.at) > taken_at) {
             return;
         }
-        self.settle(log, now);
+        Self::settle(log, from);
         // The newest entry no later than the taking: a late reading was written under a slightly
         // later time, and then an older entry stands in for it, which frees no more than was taken.
         if let Some(place) = log.newest_until(taken_at) {

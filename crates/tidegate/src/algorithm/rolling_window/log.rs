@@ -38,6 +38,7 @@ impl Log {
     }
 
     /// How many of the oldest entries no longer count at `at`.
+    #[inline]
     pub(super) fn expired(&self, at: Timestamp, window: Span) -> usize {
         let expired = |time: Timestamp| time + window <= at;
         let [oldest, next] = [0, 1].map(|place| self.times.get(place).is_some_and(expired));
@@ -61,6 +62,7 @@ impl Log {
     }
 
     /// Adds to the entry at `time`, which is no earlier than any other.
+    #[inline]
     pub(super) fn add(&mut self, time: Timestamp, amount: u64) {
         let len = self.times.len();
         if self.times.last() == Some(time) {
@@ -94,10 +96,15 @@ impl Log {
     }
 
     /// Stamps everything later than `now` with `now`.
+    #[inline]
     pub(super) fn pull_back(&mut self, now: Timestamp) {
-        if self.newest() <= now {
-            return;
+        if self.newest() > now {
+            self.merge_later(now);
         }
+    }
+
+    #[cold]
+    fn merge_later(&mut self, now: Timestamp) {
         let kept = self.times.partition_point(|time| time <= now);
         let pulled = self.sum_from(kept);
         self.times.truncate(kept);
@@ -105,12 +112,12 @@ impl Log {
         self.add(now, pulled);
     }
 
-    /// Drops what no longer counts at `at`, and memory that is no longer needed.
-    pub(super) fn expire(&mut self, at: Timestamp, window: Span) {
-        let expired = self.expired(at, window);
-        if expired > 0 {
-            self.times.drop_first(expired);
-            self.amounts.drop_first(expired, self.times.len());
+    /// Drops so many of the oldest entries, and memory that is no longer needed.
+    #[inline]
+    pub(super) fn drop_first(&mut self, count: usize) {
+        if count > 0 {
+            self.times.drop_first(count);
+            self.amounts.drop_first(count, self.times.len());
         }
     }
 }
@@ -200,7 +207,7 @@ mod tests {
                     }
                     Step::Expire(later) => {
                         let at = Timestamp::from_nanos(now + later);
-                        log.expire(at, WINDOW);
+                        log.drop_first(log.expired(at, WINDOW));
                         plain.0.retain(|entry| entry.0 + WINDOW > at);
                     }
                     Step::PullBack(earlier) => {
@@ -250,10 +257,10 @@ mod tests {
                 }
             }
             let last = Timestamp::from_nanos(100_000);
-            log.expire(last, Span::from_nanos(1_000));
+            log.drop_first(log.expired(last, Span::from_nanos(1_000)));
             assert_eq!(log.times.len(), 1_000);
             assert!(log.bytes() <= 16 * 1_000, "{} bytes after most expired", log.bytes());
-            log.expire(last, Span::from_nanos(0));
+            log.drop_first(log.expired(last, Span::ZERO));
             assert!(log.is_empty() && log.bytes() <= 16 * 16, "{} bytes at last", log.bytes());
         }
     }
