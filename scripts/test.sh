@@ -51,6 +51,7 @@ install curl curl
 install hey hey
 install faketime faketime
 install prometheus prometheus
+install valgrind valgrind
 install python3 python3 python3-venv
 step "python client for gRPC" bash scripts/python-grpc.sh
 
@@ -61,6 +62,7 @@ step "build the service" cargo build --quiet --bin tidegate
 step "tests" tests
 # Every interleaving of the one lock that is our own; the cell of its model fails on a race.
 step "lock model" env RUSTFLAGS="--cfg loom" cargo test --quiet -p tidegate --lib --target-dir target/loom -- memory::lock
+step "instructions of the hot paths" scripts/instructions.sh
 step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 count() { awk -v what="$1" '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ "^" what) n += $(i-1) } END { print n + 0 }' "$log/tests" "$log/docs"; }

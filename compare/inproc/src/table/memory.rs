@@ -158,7 +158,7 @@ fn per_key(counted: Count) {
         }
         table.row(cells);
     }
-    // A log that doubles is full just below a power of two, and half empty just above.
+    // Just above a power of two too, where a log that doubled would be half empty.
     for each in [1000, 1100] {
         let logged = bytes_per_logged(each, counted);
         let what = format!("tidegate, rolling window, per request remembered ({each} a key)");
