@@ -63,6 +63,8 @@ step "tests" tests
 # Every interleaving of the one lock that is our own; the cell of its model fails on a race.
 step "lock model" env RUSTFLAGS="--cfg loom" cargo test --quiet -p tidegate --lib --target-dir target/loom -- memory::lock
 step "instructions of the hot paths" scripts/instructions.sh
+# What others build on changes only when its list in api/ does.
+step "public API" scripts/api.sh
 step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 count() { awk -v what="$1" '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ "^" what) n += $(i-1) } END { print n + 0 }' "$log/tests" "$log/docs"; }
