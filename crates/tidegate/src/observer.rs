@@ -66,6 +66,10 @@ pub trait Observer: Send + Sync + 'static {
         elapsed: Span,
     );
 
+    /// A call could not be answered by the store: told once, however many checks it has, and before
+    /// them.
+    fn store_failed(&self, _error: &StoreError) {}
+
     /// The checks of one all-or-nothing call were answered: tells of each, except those that only
     /// look. For a middleware that asks a store itself.
     ///
@@ -88,6 +92,9 @@ pub trait Observer: Send + Sync + 'static {
     /// }
     /// ```
     fn answered(&self, checks: &[Check<'_>], answer: Result<&Verdict, &StoreError>, elapsed: Span) {
+        if let Err(error) = answer {
+            self.store_failed(error);
+        }
         let decisions = answer.map(Verdict::decisions);
         // A debit is charged, and counts, whatever becomes of the others.
         let is_void = decisions.is_ok_and(|decisions| {
@@ -121,6 +128,14 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
         elapsed: Span,
     ) {
         O::decision(self, policy, limit, outcome, elapsed);
+    }
+
+    fn store_failed(&self, error: &StoreError) {
+        O::store_failed(self, error);
+    }
+
+    fn answered(&self, checks: &[Check<'_>], answer: Result<&Verdict, &StoreError>, elapsed: Span) {
+        O::answered(self, checks, answer, elapsed);
     }
 }
 
