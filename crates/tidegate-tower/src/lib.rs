@@ -1,5 +1,5 @@
 //! The Tidegate rate limiter as middleware for tower: for axum, hyper, tonic, and whatever else
-//! speaks [`http`] types through [`tower_service::Service`].
+//! speaks [`http`](::http) types through [`tower_service::Service`].
 //!
 //! [`RateLimitLayer`] asks a [`Limiter`](tidegate::Limiter) about each request: for whom
 //! ([`Extractor`]: the peer's address, a header, anything), at what cost, under which limits. What
