@@ -4,6 +4,7 @@ mod account;
 mod batch;
 mod flat;
 mod hash;
+mod hint;
 mod lock;
 mod overflow;
 mod shard;

@@ -3,7 +3,8 @@
 //! An entry is a power of two of words: the hash that stands for policy and key, its life, then the
 //! states. Entries lie in the order of their hashes' low halves, as near to where the hash points as
 //! those before them allow (linear probing, ordered as in Robin Hood hashing), so growing copies
-//! from front to back and removing leaves no tombstones. A hash of zero marks a free place.
+//! from front to back and removing leaves no tombstones. A hash of zero marks a free place. The first
+//! place begins a cache line, so that no entry of up to a line lies across two.
 
 use crate::layout::Layout;
 use crate::time::Timestamp;
@@ -15,6 +16,8 @@ const HEAD: usize = 2;
 const SLACK: usize = 16;
 /// The fewest places that hashes point to, once there are any.
 const PLACES_MIN: usize = 8;
+/// Words of a cache line.
+const LINE: usize = 8;
 /// Bits of an entry's life that name its layout; the rest is when it is back to full.
 const LAYOUT_MASK: u64 = 0xffff;
 
@@ -27,6 +30,8 @@ pub(super) struct Flat {
     places: u32,
     /// The size of an entry, as a power of two of words.
     shift: u32,
+    /// Words before the first place, so that it begins a cache line.
+    base: u32,
 }
 
 /// Where an entry begins, in words.
@@ -52,17 +57,23 @@ impl Life {
 }
 
 impl Flat {
-    /// The most words of states in the smallest entries.
-    pub(super) const SMALL: usize = 4 - HEAD;
+    /// The size of the smallest entries, as a power of two of words.
+    const SMALL_SHIFT: u32 = 2;
 
     /// A table of entries with room for this many words of states.
     pub(super) fn for_states(words: usize) -> Flat {
-        Flat { words: Box::default(), len: 0, places: 0, shift: Flat::shift_for(words) }
+        Flat { words: Box::default(), len: 0, places: 0, shift: Flat::shift_for(words), base: 0 }
     }
 
     /// The size of the entries that hold this many words of states, as a power of two.
     pub(super) fn shift_for(states: usize) -> u32 {
-        (states + HEAD).max(4).next_power_of_two().trailing_zeros()
+        (states + HEAD).next_power_of_two().trailing_zeros().max(Flat::SMALL_SHIFT)
+    }
+
+    /// Whether an entry has room for this many words of states.
+    #[inline]
+    pub(super) fn holds(&self, states: usize) -> bool {
+        states + HEAD <= self.size()
     }
 
     pub(super) fn shift(&self) -> u32 {
@@ -76,15 +87,23 @@ impl Flat {
     /// Where the entry of this hash is.
     #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<At> {
-        if self.words.is_empty() {
-            return None;
+        match self.shift {
+            // The size known to the compiler, looking takes fewer steps.
+            Flat::SMALL_SHIFT => self.find_by(Flat::SMALL_SHIFT, hash),
+            shift => self.find_by(shift, hash),
         }
-        let mut at = self.home(hash);
+    }
+
+    /// Where the entry of this hash is, given the table's own shift.
+    #[inline]
+    fn find_by(&self, shift: u32, hash: u64) -> Option<At> {
+        let mut at = self.base() + (point(hash, self.places()) << shift);
         loop {
             match self.words.get(at) {
                 Some(&found) if found == hash => return Some(at),
+                // Also when the table has no memory yet.
                 Some(0) | None => return None,
-                Some(_) => at += self.size(),
+                Some(_) => at += 1 << shift,
             }
         }
     }
@@ -127,7 +146,7 @@ impl Flat {
     /// Whether one more entry needs [`Flat::rebuild`] first.
     pub(super) fn is_full(&self) -> bool {
         let places = self.places();
-        let last = self.words.len().checked_sub(self.size());
+        let last = self.end().checked_sub(self.size());
         self.len() + 1 > places - places / 4 || last.is_some_and(|last| self.words[last] != 0)
     }
 
@@ -155,7 +174,8 @@ impl Flat {
     pub(super) fn remove(&mut self, at: At) {
         let size = self.size();
         let mut end = at + size;
-        while self.words.get(end).is_some_and(|&hash| hash != 0 && self.home(hash) < end) {
+        let last = self.end();
+        while end < last && self.words[end] != 0 && self.home(self.words[end]) < end {
             end += size;
         }
         self.words.copy_within(at + size..end, at);
@@ -166,7 +186,7 @@ impl Flat {
     /// Where each entry is.
     pub(super) fn entries(&self) -> impl Iterator<Item = At> + '_ {
         let used = |at: &At| self.words[*at] != 0;
-        (0..self.words.len()).step_by(self.size()).filter(used)
+        (self.base()..self.end()).step_by(self.size()).filter(used)
     }
 
     /// Removes every entry that `keep` does not keep. When they are many, the rest moves into a new
@@ -175,7 +195,7 @@ impl Flat {
         let (kept, dropped): (Vec<At>, Vec<At>) =
             self.entries().partition(|&at| keep(self.life(at), self.states(at)));
         if kept.is_empty() {
-            (self.words, self.len, self.places) = (Box::default(), 0, 0);
+            (self.words, self.len, self.places, self.base) = (Box::default(), 0, 0, 0);
         } else if dropped.len() > kept.len() / 4 {
             self.move_out(&kept);
         } else {
@@ -195,9 +215,9 @@ impl Flat {
         // At 3/5 full a table grows by a quarter before it is 3/4 full.
         let places = (kept.len() * 5 / 3).max(PLACES_MIN);
         let mut slack = SLACK;
-        self.words = loop {
+        (self.words, self.base) = loop {
             match self.copied(kept, places, slack) {
-                Some(words) => break words,
+                Some(copied) => break copied,
                 None => slack *= 2,
             }
         };
@@ -205,28 +225,46 @@ impl Flat {
         self.len = u32::try_from(kept.len()).unwrap_or(u32::MAX);
     }
 
-    /// These entries in a table with so many places; nothing when they do not fit before its end.
-    fn copied(&self, kept: &[At], places: usize, slack: usize) -> Option<Box<[u64]>> {
+    /// These entries in a table with so many places, and where its first place begins; nothing when
+    /// they do not fit before its end.
+    fn copied(&self, kept: &[At], places: usize, slack: usize) -> Option<(Box<[u64]>, u32)> {
         let size = self.size();
-        let mut new = vec![0; (places + slack) << self.shift].into_boxed_slice();
-        let mut next = 0;
+        let length = (places + slack) << self.shift;
+        let mut new = vec![0; length + LINE - 1].into_boxed_slice();
+        let base = new.as_ptr().align_offset(LINE * size_of::<u64>()).min(LINE - 1);
+        let mut next = base;
         for &at in kept {
             let entry = &self.words[at..at + size];
-            let to = (point(entry[0], places) << self.shift).max(next);
+            let to = (base + (point(entry[0], places) << self.shift)).max(next);
             next = to + size;
-            new.get_mut(to..next)?.copy_from_slice(entry);
+            new[..base + length].get_mut(to..next)?.copy_from_slice(entry);
         }
         // The last place stays free: an insertion may push one entry into it.
-        (next < new.len()).then_some(new)
+        let base = u32::try_from(base).ok()?;
+        (next < base as usize + length).then_some((new, base))
     }
 
     /// Where the entry of a hash would best be.
     fn home(&self, hash: u64) -> At {
-        point(hash, self.places()) << self.shift
+        self.base() + (point(hash, self.places()) << self.shift)
+    }
+
+    /// Where its first place begins in memory.
+    pub(super) fn address(&self) -> usize {
+        self.words.as_ptr().addr() + self.base() * size_of::<u64>()
+    }
+
+    fn base(&self) -> At {
+        self.base as usize
+    }
+
+    /// Where its last place ends.
+    fn end(&self) -> At {
+        self.base() + ((self.words.len() - self.base()) >> self.shift << self.shift)
     }
 
     /// How many places hashes point to.
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.places as usize
     }
 
@@ -242,7 +280,8 @@ fn order(hash: u64) -> u64 {
 
 /// Which of so many places a hash points to; a later hash in order never points before an earlier.
 #[allow(clippy::cast_possible_truncation, reason = "the product's high half is below places")]
-fn point(hash: u64, places: usize) -> usize {
+#[inline]
+pub(super) fn point(hash: u64, places: usize) -> usize {
     ((order(hash) * places as u64) >> 32) as usize
 }
 

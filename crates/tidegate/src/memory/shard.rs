@@ -9,11 +9,11 @@ use crate::time::{Span, Timestamp};
 /// The keys of one shard. It fills one cache line together with its lock.
 #[derive(Debug)]
 pub(super) struct Shard {
-    /// Keys with two words of states: one bucket, one fixed window, or one log.
-    small: Flat,
-    /// Keys with more, by size.
+    /// Keys whose states are as large as the first key's: all of them where every policy's are.
+    main: Flat,
+    /// Keys of other sizes, by size.
     #[allow(clippy::box_collection, reason = "a vector's own three words would cross the line")]
-    larger: Option<Box<Vec<Flat>>>,
+    others: Option<Box<Vec<Flat>>>,
     logs: Logs,
     /// No entry is back to full before this.
     earliest: Timestamp,
@@ -49,7 +49,7 @@ impl Entry<'_> {
     }
 }
 
-/// Where a key's entry is: in which of the shard's tables, 0 being the small one, and where there.
+/// Where a key's entry is: in which of the shard's tables, 0 being the main one, and where there.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     table: usize,
@@ -58,8 +58,8 @@ struct Place {
 
 impl Shard {
     pub(super) fn empty() -> Shard {
-        let (small, logs) = (Flat::for_states(2), Logs::default());
-        Shard { small, larger: None, logs, earliest: Timestamp::from_nanos(u64::MAX) }
+        let (main, logs) = (Flat::for_states(2), Logs::default());
+        Shard { main, others: None, logs, earliest: Timestamp::from_nanos(u64::MAX) }
     }
 
     /// This key's entry, its states in the order of the policy.
@@ -71,26 +71,31 @@ impl Shard {
         now: Timestamp,
     ) -> Option<Entry<'_>> {
         let place = self.locate(policy, hash, now)?;
-        let flat = match (place.table, &mut self.larger) {
-            (0, _) | (_, None) => &mut self.small,
-            (table, Some(larger)) => &mut larger[table - 1],
+        let flat = match (place.table, &mut self.others) {
+            (0, _) | (_, None) => &mut self.main,
+            (table, Some(others)) => &mut others[table - 1],
         };
         let words = flat.entry_mut(place.at);
         Some(Entry { words, logs: &mut self.logs, earliest: &mut self.earliest })
     }
 
+    /// The entries of most keys.
+    pub(super) fn main(&self) -> &Flat {
+        &self.main
+    }
+
     #[inline]
     fn locate(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> Option<Place> {
-        if Flat::SMALL >= policy.words()
-            && let Some(at) = self.small.find(hash)
-            && self.small.life(at).layout() == policy.layout()
+        if self.main.holds(policy.words())
+            && let Some(at) = self.main.find(hash)
+            && self.main.life(at).layout() == policy.layout()
         {
             return Some(Place { table: 0, at });
         }
         self.locate_elsewhere(policy, hash, now)
     }
 
-    /// Where the entry is when it is not among the small ones as it should be.
+    /// Where the entry is when it is not among those of most keys as it should be.
     fn locate_elsewhere(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> Option<Place> {
         let table = self.table_for(policy);
         let at = table.and_then(|table| self.flat(table).find(hash));
@@ -98,7 +103,9 @@ impl Shard {
             (Some(table), Some(at)) if self.flat(table).life(at).layout() == policy.layout() => {
                 Some(Place { table, at })
             }
-            (_, None) if self.larger.is_none() => None,
+            // It was looked for in the only table there is.
+            (Some(_), None) if self.others.is_none() => None,
+            (None, _) if self.main.len() == 0 && self.others.is_none() => None,
             _ => self.relocate(policy, hash, now),
         }
     }
@@ -173,7 +180,7 @@ impl Shard {
 
     /// The time until something here may be back to full, if it is known.
     pub(super) fn room_after(&self, now: Timestamp) -> Option<Span> {
-        let known = self.earliest > now && self.small.len() > 0;
+        let known = self.earliest > now && self.main.len() > 0;
         known.then(|| self.earliest.since(now))
     }
 
@@ -231,35 +238,40 @@ impl Shard {
     /// Which table holds keys of this policy's size, if there is one yet.
     fn table_for(&self, policy: &Policy) -> Option<usize> {
         let shift = Flat::shift_for(policy.words());
-        if shift == self.small.shift() {
+        if shift == self.main.shift() {
             return Some(0);
         }
-        let place = self.larger.as_ref()?.iter().position(|flat| flat.shift() == shift)?;
+        let place = self.others.as_ref()?.iter().position(|flat| flat.shift() == shift)?;
         Some(place + 1)
     }
 
+    /// A table for keys of this policy's size, of which there is none yet.
     fn add_table(&mut self, policy: &Policy) -> usize {
-        let larger = self.larger.get_or_insert_default();
-        larger.push(Flat::for_states(policy.words()));
-        larger.len()
+        if self.main.len() == 0 {
+            self.main = Flat::for_states(policy.words());
+            return 0;
+        }
+        let others = self.others.get_or_insert_default();
+        others.push(Flat::for_states(policy.words()));
+        others.len()
     }
 
     fn table_count(&self) -> usize {
-        1 + self.larger.as_ref().map_or(0, |larger| larger.len())
+        1 + self.others.as_ref().map_or(0, |others| others.len())
     }
 
-    /// The table of this number; there is always the small one.
+    /// The table of this number; there is always the main one.
     fn flat(&self, table: usize) -> &Flat {
-        match (table, &self.larger) {
-            (0, _) | (_, None) => &self.small,
-            (table, Some(larger)) => &larger[table - 1],
+        match (table, &self.others) {
+            (0, _) | (_, None) => &self.main,
+            (table, Some(others)) => &others[table - 1],
         }
     }
 
     fn flat_mut(&mut self, table: usize) -> &mut Flat {
-        match (table, &mut self.larger) {
-            (0, _) | (_, None) => &mut self.small,
-            (table, Some(larger)) => &mut larger[table - 1],
+        match (table, &mut self.others) {
+            (0, _) | (_, None) => &mut self.main,
+            (table, Some(others)) => &mut others[table - 1],
         }
     }
 }

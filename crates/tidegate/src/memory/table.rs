@@ -7,6 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::account::{Account, Taken};
 use super::hash::Secret;
+use super::hint::Hint;
 use super::lock::{Mutex, MutexGuard};
 use super::overflow::SharedStates;
 use super::shard::Shard;
@@ -70,6 +71,8 @@ impl Home {
 #[derive(Debug)]
 pub(super) struct Table {
     shards: Box<[Line]>,
+    /// Where the entries of each shard lie: apart from the shards, which every check writes.
+    hints: Box<[Hint]>,
     secret: Secret,
     max_keys: usize,
     overflow: Overflow,
@@ -93,6 +96,7 @@ impl Table {
         let random = || RandomState::new().hash_one(max_keys);
         Table {
             shards: (0..shards).map(|_| Line(Mutex::new(Shard::empty()))).collect(),
+            hints: (0..shards).map(|_| Hint::default()).collect(),
             secret: Secret(random(), random()),
             max_keys,
             overflow: config.overflow,
@@ -135,7 +139,9 @@ impl Table {
     /// Decides one check.
     pub(super) fn take_one(&self, check: &Check<'_>, now: Timestamp) -> Decision {
         let hash = self.hash(check);
-        let mut shard = self.lock(self.shard_of(hash));
+        let index = self.shard_of(hash);
+        self.hints[index].fetch(hash);
+        let mut shard = self.lock(index);
         let policy = check.policy;
         let Some(mut entry) = shard.entry(policy, hash, now) else {
             return self.take_new(&mut shard, check, hash, now);
@@ -226,6 +232,7 @@ impl Table {
                 self.swept_at.store(now.as_nanos(), Ordering::Relaxed);
             }
             let dropped = shard.insert(policy, hash, &states, full_at, now);
+            self.hints[self.shard_of(hash)].set(shard.main());
             self.live.fetch_sub(dropped, Ordering::Relaxed);
             return;
         }
@@ -284,7 +291,9 @@ impl Table {
 
     /// Sweeps one shard.
     pub(super) fn sweep(&self, shard: usize, now: Timestamp) {
-        let dropped = self.lock(shard).sweep(now);
+        let mut swept = self.lock(shard);
+        let dropped = swept.sweep(now);
+        self.hints[shard].set(swept.main());
         self.live.fetch_sub(dropped, Ordering::Relaxed);
     }
 

@@ -1,0 +1,55 @@
+//! Where a key's entry will most likely be, known without a lock.
+//!
+//! A check needs two cache lines that other threads may have written last: that of its shard, with
+//! the lock, and that of its entry, whose place is known only under the lock. Asking for the entry's
+//! line beforehand has both on their way at once. A hint may be out of date: then a line is fetched
+//! that nobody needs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::flat::{Flat, point};
+
+/// Where a shard's entries lie in memory.
+#[derive(Debug, Default)]
+pub(super) struct Hint {
+    address: AtomicUsize,
+    /// How many places hashes point to, above the size of an entry as a power of two of bytes.
+    shape: AtomicUsize,
+}
+
+/// Bits of a shape that say how large an entry is.
+const SIZE_BITS: u32 = 6;
+
+impl Hint {
+    /// Says where the entries lie now.
+    pub(super) fn set(&self, flat: &Flat) {
+        let size = flat.shift() as usize + size_of::<u64>().ilog2() as usize;
+        // Relaxed: an address and a shape that do not belong together cost a line fetched in vain.
+        self.address.store(flat.address(), Ordering::Relaxed);
+        self.shape.store(flat.places() << SIZE_BITS | size, Ordering::Relaxed);
+    }
+
+    /// Has the processor fetch the line where the entry of a hash would best be.
+    #[inline]
+    pub(super) fn fetch(&self, hash: u64) {
+        let shape = self.shape.load(Ordering::Relaxed);
+        let offset = point(hash, shape >> SIZE_BITS) << (shape & ((1 << SIZE_BITS) - 1));
+        fetch(self.address.load(Ordering::Relaxed).wrapping_add(offset));
+    }
+}
+
+/// Has the processor fetch the cache line at an address, to be written.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[allow(unsafe_code, reason = "the instruction has no safe form in the standard library")]
+pub(super) fn fetch(address: usize) {
+    use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+    // SAFETY: PREFETCHW has no effect that a program can see, whatever the address: it neither reads
+    // nor faults. Processors that do not know it take it for no operation.
+    unsafe { _mm_prefetch::<_MM_HINT_ET0>(std::ptr::without_provenance(address)) }
+}
+
+/// Elsewhere nothing is fetched ahead.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+pub(super) fn fetch(_address: usize) {}
