@@ -155,8 +155,7 @@ impl<C: Clock> MemoryStore<C> {
     /// Decides each check on its own, in order (see [`Store::take_each`]).
     pub fn take_each(&self, checks: &[Check<'_>]) -> Verdict {
         let now = self.clock.now();
-        let decisions = checks.iter().map(|check| self.table.take_one(check, now));
-        Verdict::many(now, decisions.collect())
+        Verdict::many(now, self.table.take_each(checks, now))
     }
 
     /// Gives back what the checks took at `taken_at` (see [`Store::refund`]).

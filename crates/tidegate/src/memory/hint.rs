@@ -34,15 +34,21 @@ impl Hint {
     pub(super) fn fetch(&self, hash: u64) {
         let shape = self.shape.load(Ordering::Relaxed);
         let offset = point(hash, shape >> SIZE_BITS) << (shape & ((1 << SIZE_BITS) - 1));
-        fetch(self.address.load(Ordering::Relaxed).wrapping_add(offset));
+        fetch_at(self.address.load(Ordering::Relaxed).wrapping_add(offset));
     }
+}
+
+/// Has the processor fetch the cache line where a value begins, to be written.
+#[inline]
+pub(super) fn fetch<T>(value: &T) {
+    fetch_at(std::ptr::from_ref(value).addr());
 }
 
 /// Has the processor fetch the cache line at an address, to be written.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[allow(unsafe_code, reason = "the instruction has no safe form in the standard library")]
-pub(super) fn fetch(address: usize) {
+fn fetch_at(address: usize) {
     use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
     // SAFETY: PREFETCHW has no effect that a program can see, whatever the address: it neither reads
     // nor faults. Processors that do not know it take it for no operation.
@@ -52,4 +58,4 @@ pub(super) fn fetch(address: usize) {
 /// Elsewhere nothing is fetched ahead.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(super) fn fetch(_address: usize) {}
+fn fetch_at(_address: usize) {}

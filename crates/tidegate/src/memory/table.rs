@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::account::{Account, Taken};
 use super::hash::Secret;
-use super::hint::Hint;
+use super::hint::{Hint, fetch};
 use super::lock::{Mutex, MutexGuard};
 use super::overflow::SharedStates;
 use super::shard::Shard;
@@ -23,6 +23,9 @@ use crate::time::{Span, Timestamp};
 const KEYS_PER_SHARD: usize = 512;
 const SHARDS_MIN: usize = 16;
 const SHARDS_MAX: usize = 4096;
+
+/// How many checks' lines are fetched at once: about as many as a processor has on their way.
+const AHEAD: usize = 16;
 
 /// How long a new key is told to wait under [`Overflow::Deny`] when nothing in its shard says when
 /// room comes.
@@ -123,7 +126,7 @@ impl Table {
 
     /// What stands for policy and key; never zero, which marks a free place.
     pub(super) fn hash(&self, check: &Check<'_>) -> u64 {
-        self.secret.hash(check.policy.space(), check.key.as_bytes()).max(1)
+        self.secret.of(check.policy.space()).hash(check.key.as_bytes()).max(1)
     }
 
     /// Which shard a hash lives in, by bits that do not order entries within it.
@@ -139,9 +142,33 @@ impl Table {
     /// Decides one check.
     pub(super) fn take_one(&self, check: &Check<'_>, now: Timestamp) -> Decision {
         let hash = self.hash(check);
-        let index = self.shard_of(hash);
-        self.hints[index].fetch(hash);
-        let mut shard = self.lock(index);
+        self.hints[self.shard_of(hash)].fetch(hash);
+        self.take_hashed(check, hash, now)
+    }
+
+    /// Decides each check on its own, in order.
+    ///
+    /// The lines of some checks ahead are on their way while one is decided.
+    pub(super) fn take_each(&self, checks: &[Check<'_>], now: Timestamp) -> Vec<Decision> {
+        let mut decisions = Vec::with_capacity(checks.len());
+        for checks in checks.chunks(AHEAD) {
+            let mut hashes = [0; AHEAD];
+            for (hash, check) in hashes.iter_mut().zip(checks) {
+                *hash = self.hash(check);
+                let shard = self.shard_of(*hash);
+                fetch(&self.shards[shard]);
+                self.hints[shard].fetch(*hash);
+            }
+            let each = checks.iter().zip(hashes);
+            decisions.extend(each.map(|(check, hash)| self.take_hashed(check, hash, now)));
+        }
+        decisions
+    }
+
+    /// Decides one check, its hash known.
+    #[inline]
+    fn take_hashed(&self, check: &Check<'_>, hash: u64, now: Timestamp) -> Decision {
+        let mut shard = self.lock(self.shard_of(hash));
         let policy = check.policy;
         let Some(mut entry) = shard.entry(policy, hash, now) else {
             return self.take_new(&mut shard, check, hash, now);
