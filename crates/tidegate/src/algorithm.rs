@@ -15,7 +15,7 @@ mod spacing;
 mod token_bucket;
 
 use crate::limit::Algorithm;
-use crate::mode::Mode;
+use crate::mode::{Fate, Mode};
 use crate::time::{Span, Timestamp};
 
 use fixed_window::{FixedWindow, WindowState};
@@ -50,12 +50,24 @@ pub(crate) trait Step {
     #[inline]
     fn decide(&self, state: &mut Self::State, now: Timestamp, cost: u64, mode: Mode) -> Answer {
         let wait = if cost == 0 { Some(Span::ZERO) } else { self.wait(state, now, cost) };
-        let charged = mode.charges(cost, wait == Some(Span::ZERO));
-        if charged {
-            self.charge(state, now, cost);
-        } else if cost > 0 && mode == Mode::Take {
-            self.restamp(state, now);
+        self.conclude(state, now, cost, wait, mode.fate(cost, wait == Some(Span::ZERO)))
+    }
+
+    /// Does to the state what becomes of a request for `cost`, and answers it; its wait is known.
+    fn conclude(
+        &self,
+        state: &mut Self::State,
+        now: Timestamp,
+        cost: u64,
+        wait: Option<Span>,
+        fate: Fate,
+    ) -> Answer {
+        match fate {
+            Fate::Charged => self.charge(state, now, cost),
+            Fate::Refused => self.restamp(state, now),
+            Fate::Seen => {}
         }
+        let charged = fate == Fate::Charged;
         let remaining = self.remaining(state, now);
         Answer { wait, charged, remaining, reset_after: self.reset_after(state, now) }
     }
@@ -79,20 +91,26 @@ pub(crate) trait Step {
 /// An algorithm whose state is a few numbers, so that a request is answered from one settled copy: the
 /// state as it would be written now.
 trait Settled: Step<State: Copy> {
+    /// A settled state, and what was worked out in settling it.
+    type Copy: Copy;
+
     /// The state brought to `now`.
-    fn settled(&self, state: &Self::State, now: Timestamp) -> Self::State;
+    fn settled(&self, state: &Self::State, now: Timestamp) -> Self::Copy;
+
+    /// The state itself.
+    fn state(&self, settled: &Self::Copy) -> Self::State;
 
     /// See [`Step::wait`], of a settled state.
-    fn wait_settled(&self, settled: &Self::State, now: Timestamp, cost: u64) -> Option<Span>;
+    fn wait_settled(&self, settled: &Self::Copy, now: Timestamp, cost: u64) -> Option<Span>;
 
     /// See [`Step::remaining`], of a settled state.
-    fn remaining_settled(&self, settled: &Self::State) -> u64;
+    fn remaining_settled(&self, settled: &Self::Copy) -> u64;
 
     /// See [`Step::reset_after`], of a settled state.
-    fn reset_settled(&self, settled: &Self::State, now: Timestamp) -> Span;
+    fn reset_settled(&self, settled: &Self::Copy, now: Timestamp) -> Span;
 
     /// See [`Step::charge`], of a settled state.
-    fn charge_settled(&self, settled: &Self::State, cost: u64) -> Self::State;
+    fn charge_settled(&self, settled: &Self::Copy, cost: u64) -> Self::Copy;
 
     /// See [`Step::decide`]: the same with the state settled once.
     #[inline]
@@ -103,22 +121,91 @@ trait Settled: Step<State: Copy> {
         cost: u64,
         mode: Mode,
     ) -> Answer {
-        let mut settled = self.settled(state, now);
+        let settled = self.settled(state, now);
         let wait = match cost {
             0 => Some(Span::ZERO),
             cost => self.wait_settled(&settled, now, cost),
         };
-        let charged = mode.charges(cost, wait == Some(Span::ZERO));
-        if charged {
-            settled = self.charge_settled(&settled, cost);
-            *state = settled;
-        } else if cost > 0 && mode == Mode::Take {
-            self.restamp(state, now);
+        let fate = mode.fate(cost, wait == Some(Span::ZERO));
+        self.end_settled(state, settled, now, cost, wait, fate)
+    }
+
+    /// See [`Step::conclude`]: the same with the state settled once.
+    #[inline]
+    fn conclude_settled(
+        &self,
+        state: &mut Self::State,
+        now: Timestamp,
+        cost: u64,
+        wait: Option<Span>,
+        fate: Fate,
+    ) -> Answer {
+        self.end_settled(state, self.settled(state, now), now, cost, wait, fate)
+    }
+
+    /// Does to the state what becomes of a request, and answers it from the settled copy.
+    #[inline]
+    fn end_settled(
+        &self,
+        state: &mut Self::State,
+        mut settled: Self::Copy,
+        now: Timestamp,
+        cost: u64,
+        wait: Option<Span>,
+        fate: Fate,
+    ) -> Answer {
+        match fate {
+            Fate::Charged => {
+                settled = self.charge_settled(&settled, cost);
+                *state = self.state(&settled);
+            }
+            Fate::Refused => self.restamp(state, now),
+            Fate::Seen => {}
         }
-        let remaining = self.remaining_settled(&settled);
+        let (charged, remaining) = (fate == Fate::Charged, self.remaining_settled(&settled));
         Answer { wait, charged, remaining, reset_after: self.reset_settled(&settled, now) }
     }
 }
+
+/// Writes the steps of an algorithm whose state is settled once: what is asked of a state is asked of
+/// its settled copy.
+macro_rules! settle_first {
+    () => {
+        #[inline]
+        fn decide(&self, state: &mut Self::State, now: Timestamp, cost: u64, mode: Mode) -> Answer {
+            self.decide_settled(state, now, cost, mode)
+        }
+
+        #[inline]
+        fn conclude(
+            &self,
+            state: &mut Self::State,
+            now: Timestamp,
+            cost: u64,
+            wait: Option<Span>,
+            fate: Fate,
+        ) -> Answer {
+            self.conclude_settled(state, now, cost, wait, fate)
+        }
+
+        fn wait(&self, state: &Self::State, now: Timestamp, cost: u64) -> Option<Span> {
+            self.wait_settled(&self.settled(state, now), now, cost)
+        }
+
+        fn remaining(&self, state: &Self::State, now: Timestamp) -> u64 {
+            self.remaining_settled(&self.settled(state, now))
+        }
+
+        fn reset_after(&self, state: &Self::State, now: Timestamp) -> Span {
+            self.reset_settled(&self.settled(state, now), now)
+        }
+
+        fn charge(&self, state: &mut Self::State, now: Timestamp, cost: u64) {
+            *state = self.state(&self.charge_settled(&self.settled(state, now), cost));
+        }
+    };
+}
+use settle_first;
 
 /// What one rule answers to one request.
 #[derive(Clone, Copy, Debug)]
@@ -295,6 +382,19 @@ impl Rule {
         change!(self, words, logs, step, state => step.decide(state, now, cost, mode))
     }
 
+    /// See [`Step::conclude`].
+    #[inline]
+    pub(crate) fn conclude(
+        &self,
+        words: &mut [u64],
+        logs: &mut Logs,
+        now: Timestamp,
+        cost: u64,
+        (wait, fate): (Option<Span>, Fate),
+    ) -> Answer {
+        change!(self, words, logs, step, state => step.conclude(state, now, cost, wait, fate))
+    }
+
     /// See [`Step::wait`].
     pub(crate) fn wait(
         &self,
@@ -314,11 +414,6 @@ impl Rule {
     /// See [`Step::reset_after`].
     pub(crate) fn reset_after(&self, words: &[u64], logs: &Logs, now: Timestamp) -> Span {
         ask!(self, words, logs, step, state => step.reset_after(state, now))
-    }
-
-    /// See [`Step::charge`].
-    pub(crate) fn charge(&self, words: &mut [u64], logs: &mut Logs, now: Timestamp, cost: u64) {
-        change!(self, words, logs, step, state => step.charge(state, now, cost));
     }
 
     /// See [`Step::charge_shared`].

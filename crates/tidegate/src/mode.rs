@@ -28,8 +28,26 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether a request for `cost` is charged, given whether it passes.
-    pub(crate) fn charges(self, cost: u64, passes: bool) -> bool {
-        cost > 0 && (self == Mode::Debit || (self == Mode::Take && passes))
+    /// What becomes of a request for `cost`, given whether it passes.
+    #[inline]
+    pub(crate) fn fate(self, cost: u64, passes: bool) -> Fate {
+        match self {
+            _ if cost == 0 => Fate::Seen,
+            Mode::Peek => Fate::Seen,
+            Mode::Debit => Fate::Charged,
+            Mode::Take if passes => Fate::Charged,
+            Mode::Take => Fate::Refused,
+        }
     }
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its cost is taken.
+    Charged,
+    /// It takes nothing; a state that the clock stepped back behind is stamped anew.
+    Refused,
+    /// It only looked.
+    Seen,
 }

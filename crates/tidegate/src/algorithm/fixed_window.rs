@@ -1,9 +1,9 @@
 //! The fixed window: a count that starts again with each window.
 
-use super::{Answer, Settled, Step, Words, count_from, first, put};
+use super::{Answer, Settled, Step, Words, count_from, first, put, settle_first};
 use crate::amount::Amount;
 use crate::limit::Align;
-use crate::mode::Mode;
+use crate::mode::{Fate, Mode};
 use crate::time::{Span, Timestamp};
 
 /// A fixed window's numbers.
@@ -61,6 +61,12 @@ impl FixedWindow {
 }
 
 impl Settled for FixedWindow {
+    type Copy = WindowState;
+
+    fn state(&self, settled: &WindowState) -> WindowState {
+        *settled
+    }
+
     /// The state in the window that stands at `now`.
     ///
     /// When the clock stepped back, the window begins anew where the clock is and keeps its count, so
@@ -98,26 +104,7 @@ impl Settled for FixedWindow {
 impl Step for FixedWindow {
     type State = WindowState;
 
-    #[inline]
-    fn decide(&self, state: &mut WindowState, now: Timestamp, cost: u64, mode: Mode) -> Answer {
-        self.decide_settled(state, now, cost, mode)
-    }
-
-    fn wait(&self, state: &WindowState, now: Timestamp, cost: u64) -> Option<Span> {
-        self.wait_settled(&self.settled(state, now), now, cost)
-    }
-
-    fn remaining(&self, state: &WindowState, now: Timestamp) -> u64 {
-        self.remaining_settled(&self.settled(state, now))
-    }
-
-    fn reset_after(&self, state: &WindowState, now: Timestamp) -> Span {
-        self.reset_settled(&self.settled(state, now), now)
-    }
-
-    fn charge(&self, state: &mut WindowState, now: Timestamp, cost: u64) {
-        *state = self.charge_settled(&self.settled(state, now), cost);
-    }
+    settle_first!();
 
     /// A window that began with one key's request would end too early for another: it begins anew with
     /// each charge, and keeps its count.

@@ -5,9 +5,9 @@
 //! that nothing is ever rounded: debt is counted in `1/den` of a millionth, of which exactly `num`
 //! come back each nanosecond.
 
-use super::{Answer, LATE_AT_MOST, Settled, Step, Words, first, put};
+use super::{Answer, LATE_AT_MOST, Settled, Step, Words, first, put, settle_first};
 use crate::amount::{Amount, Divisor, Rate, gcd};
-use crate::mode::Mode;
+use crate::mode::{Fate, Mode};
 use crate::time::{Span, Timestamp};
 
 /// A bucket's numbers, in ticks of a nanosecond.
@@ -87,6 +87,12 @@ impl TokenBucket {
 }
 
 impl Settled for TokenBucket {
+    type Copy = BucketState;
+
+    fn state(&self, settled: &BucketState) -> BucketState {
+        *settled
+    }
+
     /// The state at `now`, or a little later when the clock was read late.
     #[inline]
     fn settled(&self, state: &BucketState, now: Timestamp) -> BucketState {
@@ -125,26 +131,7 @@ impl Settled for TokenBucket {
 impl Step for TokenBucket {
     type State = BucketState;
 
-    #[inline]
-    fn decide(&self, state: &mut BucketState, now: Timestamp, cost: u64, mode: Mode) -> Answer {
-        self.decide_settled(state, now, cost, mode)
-    }
-
-    fn wait(&self, state: &BucketState, now: Timestamp, cost: u64) -> Option<Span> {
-        self.wait_settled(&self.settled(state, now), now, cost)
-    }
-
-    fn remaining(&self, state: &BucketState, now: Timestamp) -> u64 {
-        self.remaining_settled(&self.settled(state, now))
-    }
-
-    fn reset_after(&self, state: &BucketState, now: Timestamp) -> Span {
-        self.reset_settled(&self.settled(state, now), now)
-    }
-
-    fn charge(&self, state: &mut BucketState, now: Timestamp, cost: u64) {
-        *state = self.charge_settled(&self.settled(state, now), cost);
-    }
+    settle_first!();
 
     fn refund(&self, state: &mut BucketState, now: Timestamp, cost: u64, _taken_at: Timestamp) {
         let BucketState { time, debt } = self.settled(state, now);

@@ -9,15 +9,39 @@ pub(crate) struct Divisor {
     by: u64,
     magic: u64,
     shift: u32,
+    wide: Wide,
+}
+
+/// What multiplies in place of dividing two words.
+#[derive(Clone, Copy, Debug)]
+struct Wide {
+    /// How far the divisor is shifted to fill its word.
+    shift: u32,
+    /// `(2^128 - 1) / shifted - 2^64`.
+    reciprocal: u64,
+}
+
+impl Wide {
+    fn new(by: u64) -> Wide {
+        let shift = by.leading_zeros();
+        let (_, reciprocal) = halves(u128::MAX / u128::from(by << shift));
+        Wide { shift, reciprocal }
+    }
+}
+
+/// The high and the low word.
+#[allow(clippy::cast_possible_truncation, reason = "the halves are meant")]
+fn halves(n: u128) -> (u64, u64) {
+    ((n >> 64) as u64, n as u64)
 }
 
 impl Divisor {
     /// Divides by `by`; by one where it is zero, which no caller has.
     pub(crate) fn new(by: u64) -> Divisor {
         let by = by.max(1);
-        let log = by.ilog2();
+        let (log, wide) = (by.ilog2(), Wide::new(by));
         if by.is_power_of_two() {
-            return Divisor { by, magic: 0, shift: log.saturating_sub(1) };
+            return Divisor { by, magic: 0, shift: log.saturating_sub(1), wide };
         }
         // magic = ceil(2^(65 + log) / by), of which the 65th bit is left out.
         let high = 1_u128 << (64 + log);
@@ -25,7 +49,7 @@ impl Divisor {
         let twice = 2 * rest;
         let magic = 2 * quotient + u128::from(twice >= u128::from(by)) + 1;
         #[allow(clippy::cast_possible_truncation, reason = "the 65th bit is left out")]
-        Divisor { by, magic: magic as u64, shift: log }
+        Divisor { by, magic: magic as u64, shift: log, wide }
     }
 
     /// The number itself.
@@ -42,6 +66,27 @@ impl Divisor {
         let product = u128::from(n) * u128::from(self.magic);
         let high = u64::try_from(product >> 64).unwrap_or(u64::MAX);
         (((n - high) >> 1) + high) >> self.shift
+    }
+
+    /// `n / by`, rounded down, where that is below 2^64.
+    ///
+    /// The method of Möller and Granlund (2011): two words by one, with the reciprocal of the divisor
+    /// shifted to fill its word.
+    #[inline]
+    pub(crate) fn floor_wide(self, n: u128) -> u64 {
+        let by = self.by << self.wide.shift;
+        let (high, low) = halves(n << self.wide.shift);
+        let (estimate, rest_of_it) = halves(
+            (u128::from(self.wide.reciprocal) * u128::from(high))
+                .wrapping_add(n << self.wide.shift),
+        );
+        let quotient = estimate.wrapping_add(1);
+        let rest = low.wrapping_sub(quotient.wrapping_mul(by));
+        let (quotient, rest) = match rest > rest_of_it {
+            true => (quotient.wrapping_sub(1), rest.wrapping_add(by)),
+            false => (quotient, rest),
+        };
+        quotient.wrapping_add(u64::from(rest >= by))
     }
 
     /// `n / by`, rounded up.
@@ -71,6 +116,8 @@ mod tests {
             let divisor = Divisor::new(by);
             prop_assert_eq!(divisor.floor(n), n / by);
             prop_assert_eq!(divisor.ceil(n), n.div_ceil(by));
+            let (wide, by_wide) = (u128::from(n) * u128::from(by - 1) + u128::from(n % by), u128::from(by));
+            prop_assert_eq!(u128::from(divisor.floor_wide(wide)), wide / by_wide);
             // Just below, at and above a multiple is where a wrong magic shows.
             for n in [n / by * by, (n / by * by).wrapping_sub(1)] {
                 prop_assert_eq!(divisor.floor(n), n / by);

@@ -1,13 +1,13 @@
 //! How one check is answered from a key's states.
 //!
-//! Two passes: first every part is asked, with nothing changed; then, when it is known what is taken,
-//! each is charged and the decision written.
+//! Two passes: first every part is asked, with nothing changed; then, when it is known what becomes of
+//! the check, each is charged and answers.
 
 use crate::algorithm::{Answer, Logs};
 use crate::amount::{Amount, Cost};
 use crate::check::Check;
 use crate::decision::{Decision, Outcome};
-use crate::mode::Mode;
+use crate::mode::Fate;
 use crate::policy::{Part, Policy};
 use crate::time::{Span, Timestamp};
 
@@ -51,6 +51,35 @@ impl Part {
     }
 }
 
+/// Finds the governing one of a check's decisions, each limit's followed by its spacing's.
+struct Governing {
+    /// That of the limits before the last.
+    earlier: Option<Decision>,
+    last: Decision,
+}
+
+impl Governing {
+    fn new(first: Decision) -> Governing {
+        Governing { earlier: None, last: first }
+    }
+
+    #[inline]
+    fn add(&mut self, next: Decision) {
+        if next.limit_index == self.last.limit_index {
+            self.last = self.last.with_spacing(&next);
+        } else {
+            self.earlier = Some(self.decision());
+            self.last = next;
+        }
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        let Some(earlier) = self.earlier else { return self.last };
+        Decision::governing([earlier, self.last]).unwrap_or(earlier)
+    }
+}
+
 /// What one check came to.
 pub(super) struct Taken {
     pub(super) decision: Decision,
@@ -73,8 +102,7 @@ impl Account<'_> {
         let mut waits = [Some(Span::ZERO); N];
         let waits = &mut waits[..self.policy.parts().len()];
         let passes = self.ask(check, waits);
-        let charged = self.settle(check, passes);
-        Taken { decision: self.decision(waits), full_at: charged.then(|| self.full_at()) }
+        self.conclude(check, waits, passes)
     }
 
     /// Writes each part's wait for the check's cost, on top of what is pending, and says whether the
@@ -104,33 +132,26 @@ impl Account<'_> {
         part.rule.wait(&self.states[part.range()], self.logs, self.now, cost)
     }
 
-    /// Does to the states what the check does, given whether its call passes, and says whether they
-    /// were charged.
-    pub(super) fn settle(&mut self, check: &Check<'_>, passes: bool) -> bool {
-        if check.cost.is_zero() {
-            return false;
-        }
-        match check.mode {
-            Mode::Debit => self.charge(check.cost),
-            Mode::Take if passes => self.charge(check.cost),
-            Mode::Take => self.restamp(),
-            Mode::Peek => {}
-        }
-        check.mode.charges(check.cost.as_micros(), passes)
-    }
-
-    fn charge(&mut self, cost: Cost) {
-        for part in self.policy.parts() {
+    /// Does to the states what becomes of the check, given each part's wait and whether its call
+    /// passes.
+    pub(super) fn conclude(&mut self, check: &Check<'_>, waits: &[Wait], passes: bool) -> Taken {
+        let (policy, now, cost) = (self.policy, self.now, check.cost.as_micros());
+        let fate = check.mode.fate(cost, passes);
+        let mut answer = |part: &Part, wait: Wait| {
             let states = &mut self.states[part.range()];
-            part.rule.charge(states, self.logs, self.now, cost.as_micros());
+            let answer = part.rule.conclude(states, self.logs, now, cost, (wait, fate));
+            (part.decided(&answer), answer.reset_after)
+        };
+        let parts = policy.parts();
+        let (first, mut full_after) = answer(&parts[0], waits[0]);
+        let mut governing = Governing::new(first);
+        for (part, wait) in parts.iter().zip(waits).skip(1) {
+            let (decision, reset_after) = answer(part, *wait);
+            governing.add(decision);
+            full_after = full_after.max(reset_after);
         }
-    }
-
-    /// Stamps states anew that the clock stepped back behind.
-    fn restamp(&mut self) {
-        for part in self.policy.parts() {
-            part.rule.restamp(&mut self.states[part.range()], self.logs, self.now);
-        }
+        let full_at = (fate == Fate::Charged).then(|| now + full_after);
+        Taken { decision: governing.decision(), full_at }
     }
 
     /// Gives every part back what was taken at `taken_at`.
@@ -139,34 +160,6 @@ impl Account<'_> {
             let states = &mut self.states[part.range()];
             part.rule.refund(states, self.logs, self.now, cost.as_micros(), taken_at);
         }
-    }
-
-    /// The governing decision, from the waits that were asked and the states as they now are.
-    pub(super) fn decision(&self, waits: &[Wait]) -> Decision {
-        let parts = self.policy.parts();
-        let mut limit = self.answer(&parts[0], waits[0]);
-        let mut governing = None;
-        for (part, wait) in parts.iter().zip(waits).skip(1) {
-            let next = self.answer(part, *wait);
-            if next.limit_index == limit.limit_index {
-                limit = limit.with_spacing(&next);
-            } else {
-                governing = Decision::governing(governing.into_iter().chain([limit]));
-                limit = next;
-            }
-        }
-        match governing {
-            None => limit,
-            Some(earlier) => Decision::governing([earlier, limit]).unwrap_or(limit),
-        }
-    }
-
-    /// One part's decision, given its wait.
-    fn answer(&self, part: &Part, wait: Wait) -> Decision {
-        let states = &self.states[part.range()];
-        let remaining = part.rule.remaining(states, self.logs, self.now);
-        let reset_after = part.rule.reset_after(states, self.logs, self.now);
-        part.decided(&Answer { wait, charged: false, remaining, reset_after })
     }
 
     /// When every state is back to full.

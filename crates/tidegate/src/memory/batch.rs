@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::account::{Account, MAX_PARTS, Wait};
+use super::account::{Account, MAX_PARTS, Taken, Wait};
 use super::lock::MutexGuard;
 use super::shard::Shard;
 use super::table::{Home, States, Table};
@@ -57,14 +57,12 @@ impl Table {
         let decisions = each.map(|((check, &place), waits)| {
             let held = &mut held[place];
             let mut account = held.account(shards.get_mut(held.shard), now);
-            let charged = account.settle(check, allowed);
-            let decision = account.decision(&waits[..check.policy.parts().len()]);
-            if charged {
-                held.full_at = Some(account.full_at());
-            }
+            let waits = &waits[..check.policy.parts().len()];
+            let Taken { decision, full_at } = account.conclude(check, waits, allowed);
             if let Some(home) = held.home {
-                self.settle_shared(check, held.hash, home, charged, now);
+                self.settle_shared(check, held.hash, home, full_at.is_some(), now);
             }
+            held.full_at = full_at.or(held.full_at);
             decision
         });
         let decisions = decisions.collect();

@@ -22,10 +22,16 @@ use std::{
     thread::yield_now,
 };
 
-/// How often one who waits looks again before it lets others run.
-const LOOKS: u32 = 64;
+/// How long one who waits pauses before it looks the first time, and at most, in spins. A look takes
+/// the lock's line away from its holder, who has work of a few dozen nanoseconds to do: looks far
+/// apart let the holder come and go several times between them, with the line at hand.
+const PAUSE_FIRST: u32 = 4;
+const PAUSE_LAST: u32 = 64;
+/// How many looks one takes before it lets others run after each.
+const LOOKS: u32 = 16;
 /// How often it lets others run before it sleeps: the holder may have lost its processor.
 const YIELDS: u32 = 16;
+const YIELDS_END: u32 = LOOKS + YIELDS;
 /// How long it sleeps then, each time.
 const SLEEP: Duration = Duration::from_micros(50);
 
@@ -48,20 +54,20 @@ impl Held {
     /// Takes the lock when nobody holds it any more.
     #[cold]
     fn take_later(&self) {
-        let mut yields = 0;
+        let (mut pause, mut looks) = (PAUSE_FIRST, 0);
         loop {
-            for _ in 0..LOOKS {
-                // Looked at first, since trying takes the line away from the holder.
-                if !self.0.load(Ordering::Relaxed) && self.try_take() {
-                    return;
-                }
-                spin_loop();
+            (0..pause).for_each(|_| spin_loop());
+            // Looked at first, since trying takes the line away from the holder.
+            if !self.0.load(Ordering::Relaxed) && self.try_take() {
+                return;
             }
-            match yields {
-                0..YIELDS => yield_now(),
+            pause = PAUSE_LAST.min(2 * pause);
+            match looks {
+                0..LOOKS => {}
+                LOOKS..YIELDS_END => yield_now(),
                 _ => sleep(),
             }
-            yields += 1;
+            looks = YIELDS_END.min(looks + 1);
         }
     }
 
