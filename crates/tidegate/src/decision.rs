@@ -71,6 +71,7 @@ impl Decision {
     }
 
     /// Orders decisions by how much they govern: the greater one is reported.
+    #[inline]
     pub(crate) fn precedence(&self, other: &Decision) -> Ordering {
         let rank = |decision: &Decision| match decision.outcome {
             Outcome::Allow => 0,
@@ -107,14 +108,20 @@ impl Decision {
     /// ```
     #[must_use]
     pub fn governing(decisions: impl IntoIterator<Item = Decision>) -> Option<Decision> {
-        decisions.into_iter().reduce(|best, next| match next.precedence(&best) {
+        decisions.into_iter().reduce(Decision::or_governing)
+    }
+
+    /// The next decision of the same check where it governs, and this one elsewhere.
+    #[inline]
+    pub(crate) fn or_governing(self, next: Decision) -> Decision {
+        match next.precedence(&self) {
             Ordering::Greater => next,
-            Ordering::Less => best,
+            Ordering::Less => self,
             // Whoever waits as told must pass, so the nanoseconds of a tie count there.
             Ordering::Equal => {
-                Decision { retry_after: best.retry_after.max(next.retry_after), ..best }
+                Decision { retry_after: self.retry_after.max(next.retry_after), ..self }
             }
-        })
+        }
     }
 
     /// Folds a minimum spacing's answer into that of the limit it belongs to: the worse outcome,

@@ -7,7 +7,7 @@ use crate::algorithm::{Answer, Logs};
 use crate::amount::{Amount, Cost};
 use crate::check::Check;
 use crate::decision::{Decision, Outcome};
-use crate::mode::Fate;
+use crate::mode::{Fate, Mode};
 use crate::policy::{Part, Policy};
 use crate::time::{Span, Timestamp};
 
@@ -16,6 +16,11 @@ pub(super) type Wait = Option<Span>;
 
 /// The most parts of one policy: every limit with a spacing.
 pub(super) const MAX_PARTS: usize = 2 * Policy::MAX_LIMITS;
+
+/// How many parts are gone through in one pass at most, each of so many words at most: their states are
+/// kept until it is known what becomes of the check.
+const FEW_PARTS: usize = 4;
+const MAX_WORDS: usize = 3;
 
 /// A key's states under one policy, at one instant.
 pub(super) struct Account<'a> {
@@ -75,8 +80,10 @@ impl Governing {
 
     #[inline]
     fn decision(&self) -> Decision {
-        let Some(earlier) = self.earlier else { return self.last };
-        Decision::governing([earlier, self.last]).unwrap_or(earlier)
+        match self.earlier {
+            None => self.last,
+            Some(earlier) => earlier.or_governing(self.last),
+        }
     }
 }
 
@@ -90,11 +97,50 @@ pub(super) struct Taken {
 impl Account<'_> {
     /// Decides a check that is a call of its own.
     pub(super) fn take(&mut self, check: &Check<'_>) -> Taken {
+        let parts = self.policy.parts().len();
+        if self.no_room.is_none() && !self.policy.layout().has_logs() && parts <= FEW_PARTS {
+            return self.take_at_once(check);
+        }
         // The room for waits is sized by the policy: clearing the most there can be would cost more
         // than deciding.
-        match self.policy.parts().len() {
+        match parts {
             1 | 2 => self.take_together::<2>(check),
             _ => self.take_together::<MAX_PARTS>(check),
+        }
+    }
+
+    /// Decides in one pass, in the hope that all parts allow: where one denies after others were
+    /// charged, their states are put back and it is gone through again.
+    fn take_at_once(&mut self, check: &Check<'_>) -> Taken {
+        let (policy, now, cost) = (self.policy, self.now, check.cost.as_micros());
+        let mut before = [0; FEW_PARTS * MAX_WORDS];
+        let before = &mut before[..policy.words()];
+        before.copy_from_slice(&self.states[..policy.words()]);
+        let (mut waits, mut passes) = ([Some(Span::ZERO); FEW_PARTS], true);
+        let mut full_after = Span::ZERO;
+        let mut governing: Option<Governing> = None;
+        for (part, wait) in policy.parts().iter().zip(&mut waits) {
+            let states = &mut self.states[part.range()];
+            let answer = part.rule.decide(states, self.logs, now, cost, check.mode);
+            *wait = answer.wait;
+            passes &= answer.wait == Some(Span::ZERO);
+            full_after = full_after.max(answer.reset_after);
+            let decision = part.decided(&answer);
+            match &mut governing {
+                None => governing = Some(Governing::new(decision)),
+                Some(governing) => governing.add(decision),
+            }
+        }
+        match governing {
+            Some(governing) if passes || check.mode != Mode::Take => {
+                let is_charged = check.mode.fate(cost, passes) == Fate::Charged;
+                let full_at = is_charged.then(|| now + full_after);
+                Taken { decision: governing.decision(), full_at }
+            }
+            _ => {
+                self.states[..policy.words()].copy_from_slice(before);
+                self.conclude(check, &waits, passes)
+            }
         }
     }
 
