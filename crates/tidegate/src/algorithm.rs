@@ -113,7 +113,7 @@ trait Settled: Step<State: Copy> {
     fn charge_settled(&self, settled: &Self::Copy, cost: u64) -> Self::Copy;
 
     /// See [`Step::decide`]: the same with the state settled once.
-    #[inline]
+    #[inline(always)]
     fn decide_settled(
         &self,
         state: &mut Self::State,
@@ -144,7 +144,7 @@ trait Settled: Step<State: Copy> {
     }
 
     /// Does to the state what becomes of a request, and answers it from the settled copy.
-    #[inline]
+    #[inline(always)]
     fn end_settled(
         &self,
         state: &mut Self::State,
@@ -372,6 +372,23 @@ impl Rule {
     /// See [`Step::decide`].
     #[inline]
     pub(crate) fn decide(
+        &self,
+        words: &mut [u64],
+        logs: &mut Logs,
+        now: Timestamp,
+        cost: u64,
+        mode: Mode,
+    ) -> Answer {
+        match self {
+            Rule::Bucket(step) => edit(words, |state| step.decide(state, now, cost, mode)),
+            Rule::Window(step) => edit(words, |state| step.decide(state, now, cost, mode)),
+            _ => self.decide_larger(words, logs, now, cost, mode),
+        }
+    }
+
+    /// See [`Step::decide`]. Kept out of the way of the two algorithms whose steps are few.
+    #[inline(never)]
+    fn decide_larger(
         &self,
         words: &mut [u64],
         logs: &mut Logs,

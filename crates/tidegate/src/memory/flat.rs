@@ -16,6 +16,8 @@ const HEAD: usize = 2;
 const SLACK: usize = 16;
 /// The fewest places that hashes point to, once there are any.
 const PLACES_MIN: usize = 8;
+/// Words of the smallest entries: one bucket, one fixed window, or one log.
+const SMALL: usize = 4;
 /// Words of a cache line.
 const LINE: usize = 8;
 /// Bits of an entry's life that name its layout; the rest is when it is back to full.
@@ -47,6 +49,12 @@ impl Life {
         Life(rounded | u64::from(layout.number()))
     }
 
+    /// That of an entry.
+    #[inline]
+    pub(super) fn of(entry: &[u64]) -> Life {
+        Life(entry.get(1).copied().unwrap_or(0))
+    }
+
     pub(super) fn full_at(self) -> Timestamp {
         Timestamp::from_nanos(self.0 & !LAYOUT_MASK)
     }
@@ -57,9 +65,6 @@ impl Life {
 }
 
 impl Flat {
-    /// The size of the smallest entries, as a power of two of words.
-    const SMALL_SHIFT: u32 = 2;
-
     /// A table of entries with room for this many words of states.
     pub(super) fn for_states(words: usize) -> Flat {
         Flat { words: Box::default(), len: 0, places: 0, shift: Flat::shift_for(words), base: 0 }
@@ -67,7 +72,7 @@ impl Flat {
 
     /// The size of the entries that hold this many words of states, as a power of two.
     pub(super) fn shift_for(states: usize) -> u32 {
-        (states + HEAD).next_power_of_two().trailing_zeros().max(Flat::SMALL_SHIFT)
+        (states + HEAD).max(SMALL).next_power_of_two().trailing_zeros()
     }
 
     /// Whether an entry has room for this many words of states.
@@ -85,17 +90,22 @@ impl Flat {
     }
 
     /// Where the entry of this hash is.
-    #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<At> {
-        match self.shift {
-            // The size known to the compiler, looking takes fewer steps.
-            Flat::SMALL_SHIFT => self.find_by(Flat::SMALL_SHIFT, hash),
-            shift => self.find_by(shift, hash),
+        self.find_by(self.shift, hash)
+    }
+
+    /// The entry of this hash, if entries are of the smallest size: which is then known to the compiler.
+    #[inline(always)]
+    pub(super) fn small_entry(&mut self, hash: u64) -> Option<&mut [u64; SMALL]> {
+        if self.shift != SMALL.trailing_zeros() {
+            return None;
         }
+        let at = self.find_by(SMALL.trailing_zeros(), hash)?;
+        self.words.get_mut(at..)?.first_chunk_mut()
     }
 
     /// Where the entry of this hash is, given the table's own shift.
-    #[inline]
+    #[inline(always)]
     fn find_by(&self, shift: u32, hash: u64) -> Option<At> {
         let mut at = self.base() + (point(hash, self.places()) << shift);
         loop {

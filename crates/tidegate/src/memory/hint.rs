@@ -47,12 +47,20 @@ pub(super) fn fetch<T>(value: &T) {
 /// Has the processor fetch the cache line at an address, to be written.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[allow(unsafe_code, reason = "the instruction has no safe form in the standard library")]
+#[allow(unsafe_code, reason = "the instruction has no form in the standard library")]
 fn fetch_at(address: usize) {
-    use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+    // The library's own prefetch becomes one for reading unless the whole program is compiled for
+    // processors that know this one; and a line fetched for reading must be asked for again.
+    //
     // SAFETY: PREFETCHW has no effect that a program can see, whatever the address: it neither reads
     // nor faults. Processors that do not know it take it for no operation.
-    unsafe { _mm_prefetch::<_MM_HINT_ET0>(std::ptr::without_provenance(address)) }
+    unsafe {
+        std::arch::asm!(
+            "prefetchw [{address}]",
+            address = in(reg) address,
+            options(nostack, preserves_flags, nomem),
+        );
+    }
 }
 
 /// Elsewhere nothing is fetched ahead.

@@ -63,7 +63,6 @@ impl Shard {
     }
 
     /// This key's entry, its states in the order of the policy.
-    #[inline]
     pub(super) fn entry(
         &mut self,
         policy: &Policy,
@@ -84,7 +83,17 @@ impl Shard {
         &self.main
     }
 
-    #[inline]
+    /// The same where it is among the smallest entries, as most are, and these are the shard's main ones.
+    #[inline(always)]
+    pub(super) fn small_entry(&mut self, policy: &Policy, hash: u64) -> Option<Entry<'_>> {
+        let words = self.main.small_entry(hash)?;
+        (Life::of(words).layout() == policy.layout()).then_some(Entry {
+            words,
+            logs: &mut self.logs,
+            earliest: &mut self.earliest,
+        })
+    }
+
     fn locate(&mut self, policy: &Policy, hash: u64, now: Timestamp) -> Option<Place> {
         if self.main.holds(policy.words())
             && let Some(at) = self.main.find(hash)

@@ -10,12 +10,12 @@ use super::hash::Secret;
 use super::hint::{Hint, fetch};
 use super::lock::{Mutex, MutexGuard};
 use super::overflow::SharedStates;
-use super::shard::Shard;
+use super::shard::{Entry, Shard};
 use super::{MemoryConfig, Overflow};
 use crate::check::Check;
 use crate::decision::Decision;
 use crate::mode::Mode;
-use crate::policy::Policy;
+use crate::policy::{Part, Policy};
 use crate::time::{Span, Timestamp};
 
 /// Shards are chosen so that each holds about this many keys at most: then sweeping or growing one
@@ -40,6 +40,19 @@ const CLOCK_STEP: Span = Span::from_secs(1);
 struct Line(Mutex<Shard>);
 
 const _: () = assert!(size_of::<Line>() == 64, "a shard and its lock fill one line");
+
+impl Entry<'_> {
+    /// Decides one check of a policy that has one part.
+    #[inline(always)]
+    fn take_part(&mut self, part: &Part, check: &Check<'_>, now: Timestamp) -> Decision {
+        let (states, logs) = self.parts_mut();
+        let answer = part.rule.decide(states, logs, now, check.cost.as_micros(), check.mode);
+        if answer.charged {
+            self.set_full_at(check.policy, now + answer.reset_after);
+        }
+        part.decided(&answer)
+    }
+}
 
 /// The states of a key that has no entry.
 pub(super) type States = SmallVec<[u64; 4]>;
@@ -169,19 +182,33 @@ impl Table {
     #[inline]
     fn take_hashed(&self, check: &Check<'_>, hash: u64, now: Timestamp) -> Decision {
         let mut shard = self.lock(self.shard_of(hash));
+        // Most policies have one part; then there is nothing to agree on, and the state is read once.
+        // Most of those have a small state, whose size the compiler knows here.
+        if let [part] = check.policy.parts()
+            && let Some(mut entry) = shard.small_entry(check.policy, hash)
+        {
+            return entry.take_part(part, check, now);
+        }
+        self.take_listed(&mut shard, check, hash, now)
+    }
+
+    /// Decides one check of a key wherever its entry is, if it has one.
+    #[inline(never)]
+    fn take_listed(
+        &self,
+        shard: &mut Shard,
+        check: &Check<'_>,
+        hash: u64,
+        now: Timestamp,
+    ) -> Decision {
         let policy = check.policy;
         let Some(mut entry) = shard.entry(policy, hash, now) else {
-            return self.take_new(&mut shard, check, hash, now);
+            return self.take_new(shard, check, hash, now);
         };
-        let (states, logs) = entry.parts_mut();
-        // Most policies have one part; then there is nothing to agree on, and the state is read once.
         if let [part] = policy.parts() {
-            let answer = part.rule.decide(states, logs, now, check.cost.as_micros(), check.mode);
-            if answer.charged {
-                entry.set_full_at(policy, now + answer.reset_after);
-            }
-            return part.decided(&answer);
+            return entry.take_part(part, check, now);
         }
+        let (states, logs) = entry.parts_mut();
         let mut account = Account { policy, states, logs, now, pending: 0, no_room: None };
         let Taken { decision, full_at } = account.take(check);
         if let Some(full_at) = full_at {
