@@ -314,7 +314,7 @@ macro_rules! change {
 }
 
 /// Reads a state, has it changed, and writes it back if it was.
-#[inline]
+#[inline(always)]
 fn edit<S: Words, T>(words: &mut [u64], change: impl FnOnce(&mut S) -> T) -> T {
     let before = S::read(words);
     let mut state = before;
@@ -370,7 +370,7 @@ impl Rule {
     }
 
     /// See [`Step::decide`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decide(
         &self,
         words: &mut [u64],
