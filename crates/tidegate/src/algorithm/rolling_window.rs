@@ -6,7 +6,7 @@ mod ring;
 
 use super::{Answer, Step, count_from};
 use crate::amount::Amount;
-use crate::mode::Mode;
+use crate::mode::{Fate, Mode};
 use crate::time::{Span, Timestamp};
 
 pub(super) use log::Log;
@@ -81,6 +81,26 @@ impl RollingWindow {
         }
         amount
     }
+
+    /// See [`Step::conclude`], of a log that stands so.
+    #[inline]
+    fn end(
+        &self,
+        log: &mut Log,
+        from: Standing,
+        now: Timestamp,
+        cost: u64,
+        (wait, fate): (Option<Span>, Fate),
+    ) -> Answer {
+        let mut used = from.used;
+        match fate {
+            Fate::Charged => used += self.charge_from(log, from, cost),
+            Fate::Refused => log.pull_back(from.at),
+            Fate::Seen => {}
+        }
+        let (charged, remaining) = (fate == Fate::Charged, self.max.saturating_sub(used));
+        Answer { wait, charged, remaining, reset_after: self.reset_after(log, now) }
+    }
 }
 
 impl Step for RollingWindow {
@@ -111,15 +131,19 @@ impl Step for RollingWindow {
             0 => Some(Span::ZERO),
             cost => self.wait_from(log, from, now, cost),
         };
-        let charged = mode.charges(cost, wait == Some(Span::ZERO));
-        let mut used = from.used;
-        if charged {
-            used += self.charge_from(log, from, cost);
-        } else if cost > 0 && mode == Mode::Take {
-            log.pull_back(from.at);
-        }
-        let remaining = self.max.saturating_sub(used);
-        Answer { wait, charged, remaining, reset_after: self.reset_after(log, now) }
+        let fate = mode.fate(cost, wait == Some(Span::ZERO));
+        self.end(log, from, now, cost, (wait, fate))
+    }
+
+    fn conclude(
+        &self,
+        log: &mut Log,
+        now: Timestamp,
+        cost: u64,
+        wait: Option<Span>,
+        fate: Fate,
+    ) -> Answer {
+        self.end(log, self.standing(log, now), now, cost, (wait, fate))
     }
 
     /// Where there is no room for a charge, older entries make it: their keys then count for longer.
