@@ -48,6 +48,7 @@ tests() {
 install gcc gcc libc6-dev
 install redis-server redis-server
 install curl curl
+install h2load nghttp2-client
 install hey hey
 install faketime faketime
 install prometheus prometheus

@@ -73,8 +73,54 @@ impl Trust {
     }
 }
 
+impl Trust {
+    /// The address that asks, by the lines of an `X-Forwarded-For` header. `with_ports` takes
+    /// `192.0.2.1:80` for an address too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tidegate_tower::Trust;
+    ///
+    /// let (peer, client): (IpAddr, IpAddr) = ("10.0.0.1".parse()?, "203.0.113.9".parse()?);
+    /// let lines = [b"6.6.6.6, 203.0.113.9".as_slice()];
+    /// assert_eq!(Trust::hops(1).client_of_list(peer, lines.into_iter(), false), client);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn client_of_list<'a>(
+        &self,
+        peer: IpAddr,
+        lines: impl DoubleEndedIterator<Item = &'a [u8]>,
+        with_ports: bool,
+    ) -> IpAddr {
+        self.client(peer, listed(lines, with_ports))
+    }
+
+    /// The address that asks, by the lines of a `Forwarded` header, RFC 7239.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tidegate_tower::Trust;
+    ///
+    /// let (peer, client): (IpAddr, IpAddr) = ("10.0.0.1".parse()?, "2001:db8::1".parse()?);
+    /// let lines = [br#"for="[2001:db8::1]:4711";proto=https"#.as_slice()];
+    /// assert_eq!(Trust::hops(1).client_of_forwarded(peer, lines.into_iter()), client);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn client_of_forwarded<'a>(
+        &self,
+        peer: IpAddr,
+        lines: impl DoubleEndedIterator<Item = &'a [u8]>,
+    ) -> IpAddr {
+        self.client(peer, standard(lines))
+    }
+}
+
 /// The chain in lines of `X-Forwarded-For`, the last address first.
-pub(crate) fn listed<'a>(
+fn listed<'a>(
     lines: impl DoubleEndedIterator<Item = &'a [u8]>,
     with_ports: bool,
 ) -> impl Iterator<Item = Option<IpAddr>> {
@@ -83,7 +129,7 @@ pub(crate) fn listed<'a>(
 }
 
 /// The chain in lines of `Forwarded` (RFC 7239), the last address first.
-pub(crate) fn standard<'a>(
+fn standard<'a>(
     lines: impl DoubleEndedIterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = Option<IpAddr>> {
     lines.rev().flat_map(element::from_right).map(|element| {

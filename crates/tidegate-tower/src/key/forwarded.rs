@@ -4,7 +4,7 @@ use http::header::{FORWARDED, HeaderName, HeaderValue};
 
 use super::Extractor;
 use crate::ask::Ask;
-use crate::forwarded::{Trust, listed, standard};
+use crate::forwarded::Trust;
 use crate::head::RequestHead;
 use crate::ip::AddressKey;
 use crate::keybuf::KeyBuf;
@@ -79,9 +79,9 @@ impl Extractor for ForwardedIp {
         };
         let lines = request.headers().get_all(&self.header).iter().map(HeaderValue::as_bytes);
         let client = if self.header == FORWARDED {
-            self.trust.client(peer, standard(lines))
+            self.trust.client_of_forwarded(peer, lines)
         } else {
-            self.trust.client(peer, listed(lines, self.with_ports))
+            self.trust.client_of_list(peer, lines, self.with_ports)
         };
         self.key.write(client, key);
         Ask::limit()
