@@ -64,3 +64,9 @@ pub use pace::{Advice, NoAdvice, PaceFailure, PaceKey, PaceLayer, Paced, RetryAf
 pub use prelude::{Awaited, NoPrelude, Resolved};
 pub use rules::{And, Rule};
 pub use service::RateLimit;
+
+/// The examples of the project's README, compiled and run: here since some of them are of this crate,
+/// and the library below it must not know it.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -62,8 +62,3 @@ pub use time::{Span, Timestamp};
 #[cfg(feature = "tokio")]
 pub use timer::TokioTimer;
 pub use timer::{Errand, ManualSleep, ManualTimer, Timer};
-
-/// The examples of the project's README, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
