@@ -1,20 +1,24 @@
 //! Opening ports, and the one loop that accepts connections on them.
 
+mod at_once;
 mod connection;
+mod cores;
 mod pulse;
+mod seldom;
 mod streams;
 mod watched;
 
 use std::io;
 use std::iter;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::pin::pin;
 
 use socket2::{Domain, Socket, Type};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::{JoinError, JoinSet};
 
 pub(crate) use connection::{Http, Protocol};
+pub(crate) use cores::Cores;
 
 use crate::constants::{ACCEPT_PAUSE, BACKLOG, GRACE, MAX_CONNECTIONS, PAUSES_PER_LINE};
 use crate::settings::Listen;
@@ -58,15 +62,17 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Accepts connections and serves each in a task of its own until the word to stop; then lets those
-/// in flight finish, for [`GRACE`] at most.
+/// Accepts connections and serves each in a task on one of the cores until the word to stop; then
+/// lets those in flight finish, for [`GRACE`] at most.
 pub(crate) async fn run<S: Http>(
     listener: TcpListener,
     protocol: Protocol,
     service: S,
+    cores: &Cores,
     mut shutdown: Shutdown,
 ) {
     let mut connections = JoinSet::new();
+    let door = Door { protocol, service, shutdown: shutdown.clone() };
     {
         // Kept over the rounds: a pause in it is not cut short by a connection that ends.
         let mut accepted = pin!(accept(&listener));
@@ -75,8 +81,7 @@ pub(crate) async fn run<S: Http>(
             tokio::select! {
                 stream = accepted.as_mut(), if !is_full => {
                     accepted.set(accept(&listener));
-                    let (service, shutdown) = (service.clone(), shutdown.clone());
-                    connections.spawn(connection::serve(stream, protocol, service, shutdown));
+                    door.admit(stream, cores, &mut connections);
                 }
                 Some(ended) = connections.join_next(), if !connections.is_empty() => see(ended),
                 () = shutdown.wait() => break,
@@ -84,8 +89,9 @@ pub(crate) async fn run<S: Http>(
         }
     }
     for stream in queued(listener) {
-        connections.spawn(connection::serve(stream, protocol, service.clone(), shutdown.clone()));
+        door.admit(stream, cores, &mut connections);
     }
+    drop(door);
     let finish = async {
         while let Some(ended) = connections.join_next().await {
             see(ended);
@@ -96,16 +102,39 @@ pub(crate) async fn run<S: Http>(
     }
 }
 
+/// What every connection of one port gets.
+struct Door<S> {
+    protocol: Protocol,
+    service: S,
+    shutdown: Shutdown,
+}
+
+impl<S: Http> Door<S> {
+    /// Gives a connection to a core.
+    fn admit(&self, stream: TcpStream, cores: &Cores, connections: &mut JoinSet<()>) {
+        let (protocol, service, shutdown) =
+            (self.protocol, self.service.clone(), self.shutdown.clone());
+        let seat = cores.seat();
+        let runtime = seat.runtime();
+        let connection = async move {
+            let _seat = seat;
+            // Made here, since a stream is woken by the runtime that it was made in.
+            if let Ok(stream) = tokio::net::TcpStream::from_std(stream) {
+                connection::serve(stream, protocol, service, shutdown).await;
+            }
+        };
+        connections.spawn_on(connection, &runtime);
+    }
+}
+
 /// The connections that the system had queued when the listener closed: a request may be in each.
 /// Further ones are refused, so that their clients try elsewhere at once.
 fn queued(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
     // Asked of the system itself, since the runtime may not have heard of the last ones.
     let listener = listener.into_std().ok();
     let accepted = iter::from_fn(move || Some(listener.as_ref()?.accept().ok()?.0));
-    accepted.take(BACKLOG.unsigned_abs() as usize).filter_map(|stream| {
-        stream.set_nonblocking(true).ok()?;
-        TcpStream::from_std(stream).ok()
-    })
+    let accepted = accepted.take(BACKLOG.unsigned_abs() as usize);
+    accepted.filter(|stream| stream.set_nonblocking(true).is_ok())
 }
 
 /// Says so when a connection ended by a fault of ours; the others go on.
@@ -120,8 +149,8 @@ fn see(ended: Result<(), JoinError>) {
 async fn accept(listener: &TcpListener) -> TcpStream {
     let mut pauses = 0_u32;
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return stream,
+        match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
+            Ok(stream) => return stream,
             Err(error) if is_the_peers(&error) => {}
             Err(error) => {
                 if pauses.is_multiple_of(PAUSES_PER_LINE) {
@@ -156,8 +185,10 @@ mod tests {
     use hyper::service::service_fn;
     use hyper::{Request, Response};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
-    use super::*;
+    use super::{Protocol, SocketAddr, TcpListener, io, run};
+    use crate::accept::Cores;
     use crate::shutdown;
 
     type Answering =
@@ -206,7 +237,8 @@ mod tests {
             assert!(ask(at, "/good").await.starts_with("HTTP/1.1 200 "));
             stopper.stop();
         };
-        tokio::join!(run(listener, Protocol::Any, service, stopped), clients);
+        let cores = Cores::here();
+        tokio::join!(run(listener, Protocol::Any, service, &cores, stopped), clients);
         let log = String::from_utf8(log.0.lock().expect("a log").clone()).expect("text");
         assert!(
             log.contains("a connection was given up: task") && log.contains("a fault"),

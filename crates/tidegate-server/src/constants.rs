@@ -19,9 +19,8 @@ pub(crate) const MAX_JSON_BODY: usize = 2 * 1024 * 1024;
 /// The longest gRPC message, in bytes: [`MAX_CHECKS`] checks with keys of full length fit.
 pub(crate) const MAX_GRPC_MESSAGE: usize = 2 * 1024 * 1024;
 
-/// The longest head of an HTTP request, in bytes, and the most header lines in it.
+/// The longest head of an HTTP request, in bytes.
 pub(crate) const MAX_HEAD: usize = 16 * 1024;
-pub(crate) const MAX_HEADERS: usize = 100;
 
 /// The time a client has for the head of a request. Connections are looked at every [`LOOK_EVERY`], so
 /// one whose head does not come is closed between five and six seconds after its first byte.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-use crate::accept::{self, Protocol};
+use crate::accept::{self, Cores, Protocol};
 use crate::backend::Backend;
 use crate::constants::PROBE_EVERY;
 use crate::face::grpc::{self, Grpc, Health};
@@ -31,17 +31,20 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
     let logging = logging::init();
     announce::settings(settings);
     logging.complain();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    // This thread opens the door: it accepts connections and gives each to a core. It also answers
+    // scrapes, so that none holds up a decision.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    let served = runtime.block_on(until_signal(settings));
+    let cores = Cores::start().map_err(ServeError::Runtime)?;
+    let served = runtime.block_on(until_signal(settings, &cores));
     // What outlived the grace is cut off; nothing of it may keep the process.
     runtime.shutdown_background();
     served
 }
 
-async fn until_signal(settings: &Settings) -> Result<(), ServeError> {
+async fn until_signal(settings: &Settings, cores: &Cores) -> Result<(), ServeError> {
     // Before anyone can know that the service runs, and so ask it to stop.
     let signals = Signals::listen();
     let server = Server::open(settings, Backend::of(&settings.store))?;
@@ -50,7 +53,7 @@ async fn until_signal(settings: &Settings) -> Result<(), ServeError> {
     let service = Arc::clone(server.service());
     let drain_delay = settings.drain_delay.into();
     tokio::select! {
-        () = server.run(stopped) => {}
+        () = server.run_on(cores, stopped) => {}
         () = stop(signals, &service, drain_delay, &stopper) => {}
     }
     tracing::info!("stopped");
@@ -168,21 +171,28 @@ impl Server {
         })
     }
 
-    /// Serves every port until the word to stop, and then what is in flight, on all of them at the
-    /// same time.
+    /// Serves every port in the runtime that this is called in, until the word to stop and then what
+    /// is in flight.
     pub async fn run(self, shutdown: Shutdown) {
+        self.run_on(&Cores::here(), shutdown).await;
+    }
+
+    /// Serves every port until the word to stop, and then what is in flight, on all of them at the
+    /// same time: requests on these cores, and everything else here.
+    async fn run_on(self, cores: &Cores, shutdown: Shutdown) {
         let health = Health::default();
         let rest = Rest::new(Arc::clone(&self.service), self.dialect);
         let grpc = Grpc::new(Arc::clone(&self.service), &health, shutdown.clone());
         let scrape = Scrape::new(Arc::clone(&self.service));
+        let here = Cores::here();
         let metrics = async {
             if let Some(listener) = self.metrics {
-                accept::run(listener, Protocol::Any, scrape, shutdown.clone()).await;
+                accept::run(listener, Protocol::Any, scrape, &here, shutdown.clone()).await;
             }
         };
         tokio::join!(
-            accept::run(self.http, Protocol::Any, rest, shutdown.clone()),
-            accept::run(self.grpc, Protocol::Http2, grpc, shutdown.clone()),
+            accept::run(self.http, Protocol::Any, rest, cores, shutdown.clone()),
+            accept::run(self.grpc, Protocol::Http2, grpc, cores, shutdown.clone()),
             metrics,
             grpc::follow(health, Arc::clone(&self.service), shutdown.clone()),
             probe(&self.service, shutdown.clone()),

@@ -12,18 +12,19 @@ use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::constants::{
-    FAREWELL, HEAD_TIMEOUT, LINGER, MAX_HEAD, MAX_HEADERS, MAX_STREAMS, PING_EVERY, PING_TIMEOUT,
-    QUIET,
+    FAREWELL, HEAD_TIMEOUT, LINGER, MAX_HEAD, MAX_STREAMS, PING_EVERY, PING_TIMEOUT, QUIET,
 };
 use crate::shutdown::Shutdown;
 
+use super::at_once::AtOnce;
 use super::pulse::{Attended, Lapse, Pulse};
+use super::seldom::Seldom;
 use super::streams::{Counted, Streams};
 use super::watched::Watched;
 
@@ -120,8 +121,8 @@ async fn serve_http2<S: Http>(
         biased;
         // How a connection ended is between the client and its network.
         _ = connection.as_mut() => return,
-        () = shutdown.wait() => true,
-        () = streams.lapsed() => false,
+        () = Seldom::new(shutdown.wait()) => true,
+        () = Seldom::new(streams.lapsed()) => false,
     };
     // The client is told to begin no more. Whatever it began before it hears that is answered.
     connection.as_mut().graceful_shutdown();
@@ -155,11 +156,11 @@ async fn serve_http1<S: Http>(
         // The connection first: it sees what came before anyone calls it idle.
         biased;
         _ = poll_fn(|cx| connection.poll_without_shutdown(cx)) => {}
-        lapse = pulse.lapsed() => match lapse {
+        lapse = Seldom::new(pulse.lapsed()) => match lapse {
             Lapse::Head => return,
             Lapse::Idle => {}
         },
-        () = quiet => {}
+        () = Seldom::new(quiet) => {}
     }
     linger(connection.into_parts().io.into_stream()).await;
 }
@@ -184,14 +185,17 @@ fn http1_builder() -> http1::Builder {
     builder
         .header_read_timeout(None)
         .max_buf_size(MAX_HEAD)
-        .max_headers(MAX_HEADERS)
+        // Answers are small: one piece is written for less than a list of pieces.
+        .writev(false)
+        // At most 100 header lines, which is hyper's own bound: one that is set costs an allocation
+        // with every request.
         // A client that closes its side once its request is whole still gets the answer.
         .half_close(true);
     builder
 }
 
-fn http2_builder() -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+fn http2_builder() -> http2::Builder<AtOnce> {
+    let mut builder = http2::Builder::new(AtOnce);
     builder
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
