@@ -1,24 +1,25 @@
-//! What the service counts, and how cheaply: plain atomics, found before the first request.
+//! What the service counts, and how cheaply: numbers of each thread's own, found before the first
+//! request.
 
 mod exposition;
 mod histogram;
+mod sharded;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use tidegate::{Name, Policy, StoreErrorKind};
+use tidegate::{Name, Policy, Span, StoreErrorKind};
 
 pub use exposition::Format;
 pub(crate) use exposition::Gauges;
 use histogram::Histogram;
+use sharded::Sharded;
 
 use crate::settings::Stance;
 
-/// A number that only grows. Its own cache line, so that two of them never slow each other down.
+/// A number that only grows, for what is rare.
 #[derive(Debug, Default)]
-#[repr(align(64))]
 struct Counter(AtomicU64);
 
 impl Counter {
@@ -134,7 +135,7 @@ const STANCES: [Stance; 2] = [Stance::Deny, Stance::Allow];
 
 /// How often one limit governed which result.
 #[derive(Debug, Default)]
-struct LimitCounters([Counter; Ended::ALL.len()]);
+struct LimitCounters(Sharded<{ Ended::ALL.len() }>);
 
 /// The counters of one policy.
 #[derive(Debug)]
@@ -166,15 +167,11 @@ impl Metrics {
     }
 
     /// Counts the checks of one call, which took `elapsed` together.
-    pub(crate) fn decided<'a>(
-        &self,
-        tallies: impl IntoIterator<Item = Tally<'a>>,
-        elapsed: Duration,
-    ) {
+    pub(crate) fn decided<'a>(&self, tallies: impl IntoIterator<Item = Tally<'a>>, elapsed: Span) {
         let mut ended = [0_u64; Ended::ALL.len()];
         for Tally { counters, ended: how, limit } in tallies {
             let limit = limit.and_then(|place| counters.limits.get(place));
-            limit.unwrap_or(&counters.none).0[how as usize].add(1);
+            limit.unwrap_or(&counters.none).0.add([(how as usize, 1)]);
             ended[how as usize] += 1;
         }
         for (durations, count) in self.durations.iter().zip(ended) {

@@ -103,7 +103,7 @@ impl Metrics {
                     ("limit", limit.as_ref().map_or("", |limit| limit.as_str())),
                     ("result", how.label()),
                 ];
-                let count = counters.0[how as usize].value();
+                let count = counters.0.sum(how as usize);
                 page.sample("ratelimiter_policy_decisions_total", &labels, count);
             }
         }

@@ -1,7 +1,8 @@
 //! How long decisions take.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use tidegate::Span;
+
+use super::sharded::Sharded;
 
 /// The upper bounds of the buckets, in nanoseconds and as written; one more bucket is above them.
 pub(super) const BOUNDS: [(u64, &str); 20] = [
@@ -27,42 +28,40 @@ pub(super) const BOUNDS: [(u64, &str); 20] = [
     (2_000_000_000, "2"),
 ];
 
+/// The place of the sum of nanoseconds, behind those of the buckets.
+const NANOS: usize = BOUNDS.len() + 1;
+
 /// Durations by size, and their sum.
 ///
 /// Buckets hold their own count only; they are summed when somebody looks, so that the number of
 /// observations is exactly the sum of the buckets, and an observation is two additions.
 #[derive(Debug, Default)]
-#[repr(align(64))]
-pub(super) struct Histogram {
-    buckets: [AtomicU64; BOUNDS.len() + 1],
-    nanos: AtomicU64,
-}
+pub(super) struct Histogram(Sharded<{ NANOS + 1 }>);
 
 impl Histogram {
     /// Counts `count` observations of one duration, in one addition.
-    pub(super) fn observe(&self, elapsed: Duration, count: u64) {
+    #[inline]
+    pub(super) fn observe(&self, elapsed: Span, count: u64) {
         if count == 0 {
             return;
         }
-        let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS.iter().position(|(bound, _)| nanos <= *bound);
-        // Relaxed: each number stands alone; a scrape in between is off by this observation.
-        self.buckets[bucket.unwrap_or(BOUNDS.len())].fetch_add(count, Ordering::Relaxed);
-        self.nanos.fetch_add(nanos.saturating_mul(count), Ordering::Relaxed);
+        let nanos = elapsed.as_nanos();
+        let bucket = BOUNDS.iter().position(|(bound, _)| nanos <= *bound).unwrap_or(BOUNDS.len());
+        self.0.add([(bucket, count), (NANOS, nanos.saturating_mul(count))]);
     }
 
     /// How many observations are at or below each bound, and in all last.
     pub(super) fn cumulative(&self) -> [u64; BOUNDS.len() + 1] {
         let mut sum = 0;
         std::array::from_fn(|place| {
-            sum += self.buckets[place].load(Ordering::Relaxed);
+            sum += self.0.sum(place);
             sum
         })
     }
 
     /// The sum of the observations, in nanoseconds.
     pub(super) fn sum_nanos(&self) -> u64 {
-        self.nanos.load(Ordering::Relaxed)
+        self.0.sum(NANOS)
     }
 }
 
@@ -73,10 +72,10 @@ mod tests {
     #[test]
     fn a_bound_belongs_to_its_bucket_and_a_batch_is_one_addition() {
         let histogram = Histogram::default();
-        histogram.observe(Duration::from_micros(1), 1);
-        histogram.observe(Duration::from_nanos(1_001), 3);
-        histogram.observe(Duration::from_secs(3), 1);
-        histogram.observe(Duration::from_secs(9), 0);
+        histogram.observe(Span::from_micros(1), 1);
+        histogram.observe(Span::from_nanos(1_001), 3);
+        histogram.observe(Span::from_secs(3), 1);
+        histogram.observe(Span::from_secs(9), 0);
         let counts = histogram.cumulative();
         assert_eq!((counts[0], counts[1], counts[19], counts[20]), (1, 4, 4, 5));
         assert_eq!(histogram.sum_nanos(), 1_000 + 3 * 1_001 + 3_000_000_000);
