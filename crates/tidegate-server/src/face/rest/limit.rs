@@ -11,9 +11,13 @@ use crate::face::{Mistake, Refused};
 use crate::service::{Answer, CheckRequest, Reason, Service};
 use crate::settings::HeaderDialect;
 
-const KEY: HeaderName = HeaderName::from_static("x-client-key");
-const TOKENS: HeaderName = HeaderName::from_static("x-required-tokens");
-const POLICY: HeaderName = HeaderName::from_static("x-policy");
+/// The headers that ask: the key, the cost and the policy; and as people write them.
+static ASKED: [(HeaderName, &str); 3] = [
+    (HeaderName::from_static("x-client-key"), "X-Client-Key"),
+    (HeaderName::from_static("x-required-tokens"), "X-Required-Tokens"),
+    (HeaderName::from_static("x-policy"), "X-Policy"),
+];
+
 const DEGRADED: HeaderName = HeaderName::from_static("x-ratelimit-degraded");
 
 /// Reads the headers, asks the service, and writes the answer.
@@ -30,27 +34,41 @@ pub(super) async fn decide(
 
 /// The question in these headers.
 fn read(headers: &HeaderMap) -> Result<CheckRequest<'_>, Mistake> {
-    let Some(key) = single(headers, &KEY, "X-Client-Key")? else {
+    let [key, tokens, policy] = lines(headers)?;
+    let Some(key) = key else {
         let detail = "missing; it names who asks, in 1 to 1024 bytes";
         return Err(Mistake::new(Reason::Key, "X-Client-Key", detail));
     };
     let key = Key::new(key.as_bytes()).map_err(|error| Mistake::key("X-Client-Key", error))?;
-    Ok(CheckRequest { key, policy: policy(headers)?, cost: cost(headers)?, mode: Mode::Take })
+    let policy = policy.map_or(Ok(DEFAULT_POLICY), named)?;
+    let cost = tokens.map_or(Ok(Amount::ONE), cost)?;
+    Ok(CheckRequest { key, policy, cost, mode: Mode::Take })
 }
 
-fn policy(headers: &HeaderMap) -> Result<&str, Mistake> {
-    match single(headers, &POLICY, "X-Policy")? {
-        None => Ok(DEFAULT_POLICY),
-        Some(name) => name
-            .to_str()
-            .map_err(|_| Mistake::policy("X-Policy", &String::from_utf8_lossy(name.as_bytes()))),
+/// The headers that ask something: each one's only line. Two would leave it to chance which counts.
+fn lines(headers: &HeaderMap) -> Result<[Option<&HeaderValue>; 3], Mistake> {
+    let mut lines = [None; 3];
+    for (name, value) in headers {
+        let Some(place) = ASKED.iter().position(|(asked, _)| name == asked) else {
+            continue;
+        };
+        if lines[place].replace(value).is_some() {
+            return Err(Mistake::new(
+                Reason::Malformed,
+                ASKED[place].1,
+                "given twice; give it once",
+            ));
+        }
     }
+    Ok(lines)
 }
 
-fn cost(headers: &HeaderMap) -> Result<Cost, Mistake> {
-    let Some(tokens) = single(headers, &TOKENS, "X-Required-Tokens")? else {
-        return Ok(Amount::ONE);
-    };
+fn named(name: &HeaderValue) -> Result<&str, Mistake> {
+    name.to_str()
+        .map_err(|_| Mistake::policy("X-Policy", &String::from_utf8_lossy(name.as_bytes())))
+}
+
+fn cost(tokens: &HeaderValue) -> Result<Cost, Mistake> {
     // What is not ASCII is no decimal either.
     let cost: Cost = tokens
         .to_str()
@@ -62,20 +80,6 @@ fn cost(headers: &HeaderMap) -> Result<Cost, Mistake> {
         return Err(Mistake::new(Reason::Cost, "X-Required-Tokens", detail));
     }
     Ok(cost)
-}
-
-/// The header's only line. Two lines would leave it to chance which of them counts.
-fn single<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-    shown: &str,
-) -> Result<Option<&'a HeaderValue>, Mistake> {
-    let mut lines = headers.get_all(name).iter();
-    let first = lines.next();
-    if lines.next().is_some() {
-        return Err(Mistake::new(Reason::Malformed, shown, "given twice; give it once"));
-    }
-    Ok(first)
 }
 
 /// The answer as a status, a line of text, and headers.

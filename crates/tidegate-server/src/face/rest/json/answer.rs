@@ -1,9 +1,9 @@
 //! What an answer looks like. It is written by hand: amounts stay exact, and every text in it is a
 //! name of ours, in which nothing needs escaping.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 
-use tidegate::{Decision, Outcome};
+use tidegate::{Amount, Decision, Outcome};
 
 use crate::service::{Answer, Answers};
 
@@ -18,8 +18,11 @@ pub(super) fn one(answer: &Answer<'_>) -> String {
 /// The answer to several.
 pub(super) fn many(answers: &Answers<'_>) -> String {
     let mut json = String::with_capacity(256 * (answers.len() + 1));
-    let (allowed, governing) = (answers.is_allowed(), answers.governing());
-    put(&mut json, format_args!(r#"{{"allowed":{allowed},"governing":{governing},"decisions":["#));
+    json.push_str(r#"{"allowed":"#);
+    json.push_str(boolean(answers.is_allowed()));
+    json.push_str(r#","governing":"#);
+    write_number(&mut json, answers.governing() as u64);
+    json.push_str(r#","decisions":["#);
     for (place, answer) in answers.iter().enumerate() {
         if place > 0 {
             json.push(',');
@@ -31,43 +34,55 @@ pub(super) fn many(answers: &Answers<'_>) -> String {
 }
 
 fn write_answer(json: &mut String, answer: &Answer<'_>) {
-    let policy = answer.policy().name();
     match answer.decision {
         Some(decision) => write_decision(json, answer, &decision),
-        None => put(
-            json,
-            format_args!(
-                r#"{{"outcome":"allow","allowed":true,"policy":"{policy}","limit_name":null,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"degraded":true}}"#
-            ),
-        ),
+        None => {
+            json.push_str(r#"{"outcome":"allow","allowed":true,"policy":""#);
+            json.push_str(answer.policy().name().as_str());
+            json.push_str(
+                r#"","limit_name":null,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"degraded":true}"#,
+            );
+        }
     }
 }
 
 fn write_decision(json: &mut String, answer: &Answer<'_>, decision: &Decision) {
-    let policy = answer.policy().name();
-    let name = answer.limit_name();
-    let outcome = match decision.outcome {
-        Outcome::Allow => "allow",
-        Outcome::Deny => "deny",
-        Outcome::Exceeds => "exceeds",
-    };
-    let allowed = decision.is_allowed();
-    let (limit, remaining) = (decision.limit, decision.remaining);
-    put(
-        json,
-        format_args!(
-            r#"{{"outcome":"{outcome}","allowed":{allowed},"policy":"{policy}","limit_name":"{name}","limit":{limit},"remaining":{remaining},"retry_after_ms":"#
-        ),
-    );
+    json.push_str(match decision.outcome {
+        Outcome::Allow => r#"{"outcome":"allow","allowed":true,"policy":""#,
+        Outcome::Deny => r#"{"outcome":"deny","allowed":false,"policy":""#,
+        Outcome::Exceeds => r#"{"outcome":"exceeds","allowed":false,"policy":""#,
+    });
+    json.push_str(answer.policy().name().as_str());
+    json.push_str(r#"","limit_name":""#);
+    json.push_str(answer.limit_name());
+    json.push_str(r#"","limit":"#);
+    write_amount(json, decision.limit);
+    json.push_str(r#","remaining":"#);
+    write_amount(json, decision.remaining);
+    json.push_str(r#","retry_after_ms":"#);
     match decision.retry_after {
-        Some(wait) => put(json, wait.as_millis_ceil()),
+        Some(wait) => write_number(json, wait.as_millis_ceil()),
         None => json.push_str("null"),
     }
-    let reset = decision.reset_after.as_millis_ceil();
-    put(json, format_args!(r#","reset_after_ms":{reset},"degraded":false}}"#));
+    json.push_str(r#","reset_after_ms":"#);
+    write_number(json, decision.reset_after.as_millis_ceil());
+    json.push_str(r#","degraded":false}"#);
 }
 
-fn put(json: &mut String, text: impl Display) {
-    // Writing to a String cannot fail.
-    let _ = write!(json, "{text}");
+const fn boolean(is_true: bool) -> &'static str {
+    if is_true { "true" } else { "false" }
+}
+
+/// An amount's decimal. Most are whole, and their digits are written without formatting machinery.
+fn write_amount(json: &mut String, amount: Amount) {
+    if amount == Amount::from_units(amount.whole_units()) {
+        write_number(json, amount.whole_units());
+    } else {
+        // Writing to a String cannot fail.
+        let _ = write!(json, "{amount}");
+    }
+}
+
+fn write_number(json: &mut String, number: u64) {
+    json.push_str(itoa::Buffer::new().format(number));
 }
