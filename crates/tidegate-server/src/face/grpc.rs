@@ -1,10 +1,15 @@
 //! gRPC: `ratelimiter.v1.RateLimiter`, health and reflection.
 
+mod codec;
 mod convert;
+mod encode;
 mod health;
+mod method;
 mod reflection;
+mod reply;
 mod status;
 mod stream;
+mod unary;
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,9 +17,9 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use tonic::Status;
 use tonic::body::Body;
 use tonic::server::NamedService;
-use tonic::{Status, async_trait};
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::HealthService;
 use tonic_reflection::server::Builder;
@@ -22,25 +27,33 @@ use tower_service::Service as _;
 
 pub(crate) use health::{Health, follow};
 
-use crate::constants::MAX_GRPC_MESSAGE;
 use crate::face::Refused;
-use crate::proto::{DESCRIPTORS, v1 as wire};
-use crate::service::{CheckRequest, Face, Service};
+use crate::proto::DESCRIPTORS;
+use crate::service::{Face as Door, Service};
 use crate::shutdown::Shutdown;
+use method::{Allow, Check};
 use reflection::Questions;
-use wire::rate_limiter_server::{RateLimiter, RateLimiterServer};
+use reply::{Reply, ReplyBody};
 
 /// An answer to come.
-type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
 
 /// A service that is rarely called, behind a pointer.
 type Rare = Arc<dyn Fn(Request<Incoming>) -> Answering + Send + Sync>;
 
 /// The gRPC face. Cheap to clone: one for each connection.
+pub(crate) struct Grpc(Arc<Face>);
+
+/// Each connection has a count of its own, so that calls on two cores do not pass one to and fro.
+impl Clone for Grpc {
+    fn clone(&self) -> Grpc {
+        Grpc(Arc::new(Face::clone(&self.0)))
+    }
+}
+
 #[derive(Clone)]
-pub(crate) struct Grpc {
+struct Face {
     limiter: Limiter,
-    server: RateLimiterServer<Limiter>,
     health: HealthServer<HealthService>,
     reflection: Option<Rare>,
     reflection_alpha: Option<Rare>,
@@ -53,31 +66,12 @@ impl Grpc {
         // service would only lack reflection.
         let reflection = descriptors().build_v1().ok().map(|built| rare(built, &shutdown));
         let alpha = descriptors().build_v1alpha().ok().map(|built| rare(built, &shutdown));
-        let limiter = Limiter { service, shutdown };
-        Grpc {
-            server: RateLimiterServer::new(limiter.clone())
-                .max_decoding_message_size(MAX_GRPC_MESSAGE)
-                .max_encoding_message_size(usize::MAX),
-            limiter,
+        Grpc(Arc::new(Face {
+            limiter: Limiter { service, shutdown },
             health: health.server(),
             reflection,
             reflection_alpha: alpha,
-        }
-    }
-
-    /// Answers one call of the limiter. A message that cannot be read never gets to its method: here
-    /// tonic's answer to it is seen to.
-    fn decide(&self, request: Request<Incoming>) -> Answering {
-        let answering = self.server.clone().call(request);
-        let limiter = self.limiter.clone();
-        Box::pin(async move {
-            let answer = answering.await?;
-            // Only a call that failed before any answer has its status in the head.
-            Ok(match Status::from_header_map(answer.headers()) {
-                Some(status) => limiter.reread(status).into_http(),
-                None => answer,
-            })
-        })
+        }))
     }
 }
 
@@ -104,32 +98,57 @@ where
     let shutdown = shutdown.clone();
     Arc::new(move |request| {
         let request = request.map(|body| Questions::new(body, shutdown.clone()));
-        Box::pin(service.clone().call(request))
+        let answering = service.clone().call(request);
+        Box::pin(async { Ok(answering.await?.map(ReplyBody::Tonic)) })
     })
 }
 
 impl hyper::service::Service<Request<Incoming>> for Grpc {
-    type Response = Response<Body>;
+    type Response = Reply;
     type Error = Infallible;
     type Future = Answering;
 
     fn call(&self, request: Request<Incoming>) -> Answering {
+        let face = Arc::clone(&self.0);
+        match request.uri().path() {
+            "/ratelimiter.v1.RateLimiter/Allow" => {
+                Box::pin(async move { Ok(method::answer::<Allow>(&face.limiter, request).await) })
+            }
+            "/ratelimiter.v1.RateLimiter/Check" => {
+                Box::pin(async move { Ok(method::answer::<Check>(&face.limiter, request).await) })
+            }
+            "/ratelimiter.v1.RateLimiter/Stream" => {
+                Box::pin(async move { Ok(stream::answer(&face.limiter, request).await) })
+            }
+            _ => face.beside(request),
+        }
+    }
+}
+
+impl Face {
+    /// What is served beside the limiter.
+    fn beside(&self, request: Request<Incoming>) -> Answering {
         let name = request.uri().path().split('/').nth(1).unwrap_or_default();
         let reflection = match name {
-            RateLimiterServer::<Limiter>::NAME => return self.decide(request),
-            HealthServer::<HealthService>::NAME => return self.health.clone().call(request),
+            HealthServer::<HealthService>::NAME => {
+                let answering = self.health.clone().call(request);
+                return Box::pin(async { Ok(answering.await?.map(ReplyBody::Tonic)) });
+            }
             "grpc.reflection.v1.ServerReflection" => &self.reflection,
             "grpc.reflection.v1alpha.ServerReflection" => &self.reflection_alpha,
             _ => &None,
         };
         match reflection {
             Some(reflection) => reflection(request),
-            None => Box::pin(async { Ok(Status::unimplemented("no such service").into_http()) }),
+            None => {
+                let status = Status::unimplemented("no such service or method");
+                Box::pin(async { Ok(reply::status(status)) })
+            }
         }
     }
 }
 
-/// The methods of `ratelimiter.v1.RateLimiter`.
+/// What answers the calls of `ratelimiter.v1.RateLimiter`.
 #[derive(Clone)]
 struct Limiter {
     service: Arc<Service>,
@@ -137,27 +156,12 @@ struct Limiter {
 }
 
 impl Limiter {
-    async fn decide_one(&self, asked: &wire::AllowRequest) -> Result<wire::AllowResponse, Refused> {
-        let request = convert::request(asked, "")?;
-        let answer = self.service.decide_one(self.service.rules(), request).await;
-        let answer = answer.map_err(|refusal| Refused::of(&refusal, |_| "policy".into()))?;
-        Ok(convert::response(&answer))
-    }
-
-    async fn decide_many(
-        &self,
-        asked: &wire::CheckRequest,
-    ) -> Result<wire::CheckResponse, Refused> {
-        let joint = convert::joint(asked)?;
-        let requests: Vec<CheckRequest<'_>> = convert::requests(asked)?;
-        let field = |place: usize| format!("checks[{place}].policy");
-        let answers = self.service.decide(self.service.rules(), &requests, joint).await;
-        let answers = answers.map_err(|refusal| Refused::of(&refusal, field))?;
-        Ok(wire::CheckResponse {
-            allowed: answers.is_allowed(),
-            governing: u32::try_from(answers.governing()).unwrap_or(u32::MAX),
-            decisions: answers.iter().map(|answer| convert::response(&answer)).collect(),
-        })
+    /// tonic's answer to a call; only one that failed before any answer has its status in the head.
+    fn seen_to(&self, answer: Response<Body>) -> Reply {
+        match Status::from_header_map(answer.headers()) {
+            Some(status) => reply::status(self.reread(status)),
+            None => answer.map(ReplyBody::Tonic),
+        }
     }
 
     /// What became of a message that could not be read: refused, and counted, as the mistake it is.
@@ -171,36 +175,8 @@ impl Limiter {
     /// A refusal as a status, counted when it was the client's mistake.
     fn refuse(&self, refused: &Refused) -> Status {
         if let Some(reason) = refused.reason() {
-            self.service.mistaken(Face::Grpc, reason);
+            self.service.mistaken(Door::Grpc, reason);
         }
         status::of(refused)
-    }
-}
-
-#[async_trait]
-impl RateLimiter for Limiter {
-    async fn allow(
-        &self,
-        request: tonic::Request<wire::AllowRequest>,
-    ) -> Result<tonic::Response<wire::AllowResponse>, Status> {
-        let answer = self.decide_one(request.get_ref()).await;
-        answer.map(tonic::Response::new).map_err(|refused| self.refuse(&refused))
-    }
-
-    async fn check(
-        &self,
-        request: tonic::Request<wire::CheckRequest>,
-    ) -> Result<tonic::Response<wire::CheckResponse>, Status> {
-        let answer = self.decide_many(request.get_ref()).await;
-        answer.map(tonic::Response::new).map_err(|refused| self.refuse(&refused))
-    }
-
-    type StreamStream = stream::Answers;
-
-    async fn stream(
-        &self,
-        request: tonic::Request<tonic::Streaming<wire::AllowRequest>>,
-    ) -> Result<tonic::Response<Self::StreamStream>, Status> {
-        Ok(tonic::Response::new(stream::answers(self.clone(), request.into_inner())))
     }
 }

@@ -2,24 +2,47 @@
 //! decided together.
 
 use std::collections::VecDeque;
+use std::future::{Ready, ready};
 use std::pin::Pin;
 
 use futures_util::{FutureExt, Stream, stream};
+use hyper::Request;
+use hyper::body::Incoming;
+use tonic::server::StreamingService;
 use tonic::{Status, Streaming};
 
-use super::{Limiter, convert};
+use super::reply::Reply;
+use super::{Limiter, convert, encode, method};
 use crate::constants::MAX_GATHERED;
 use crate::face::Refused;
 use crate::proto::v1 as wire;
 use crate::service::{CheckRequest, Joint, Refusal};
 use crate::shutdown::Shutdown;
 
-/// The answers, in the order of the requests; an error ends them.
-pub(super) type Answers =
-    Pin<Box<dyn Stream<Item = Result<wire::AllowResponse, Status>> + Send + 'static>>;
+/// Answers one call.
+pub(super) async fn answer(limiter: &Limiter, request: Request<Incoming>) -> Reply {
+    let call = Call(limiter.clone());
+    limiter.seen_to(method::bounded().streaming(call, request).await)
+}
+
+/// The method as tonic calls it.
+struct Call(Limiter);
+
+impl StreamingService<wire::AllowRequest> for Call {
+    type Response = Vec<u8>;
+    type ResponseStream = Answers;
+    type Future = Ready<Result<tonic::Response<Answers>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Streaming<wire::AllowRequest>>) -> Self::Future {
+        ready(Ok(tonic::Response::new(answers(self.0.clone(), request.into_inner()))))
+    }
+}
+
+/// The answers as their messages, in the order of the requests; an error ends them.
+type Answers = Pin<Box<dyn Stream<Item = Result<Vec<u8>, Status>> + Send + 'static>>;
 
 /// Answers every request that comes in.
-pub(super) fn answers(limiter: Limiter, inbound: Streaming<wire::AllowRequest>) -> Answers {
+fn answers(limiter: Limiter, inbound: Streaming<wire::AllowRequest>) -> Answers {
     let conversation =
         Conversation { limiter, inbound, ready: VecDeque::new(), end: None, is_over: false };
     Box::pin(stream::unfold(conversation, |mut conversation| async {
@@ -32,14 +55,14 @@ struct Conversation {
     limiter: Limiter,
     inbound: Streaming<wire::AllowRequest>,
     /// Answers that are still to be sent.
-    ready: VecDeque<wire::AllowResponse>,
+    ready: VecDeque<Vec<u8>>,
     /// What ends the stream once they are.
     end: Option<Status>,
     is_over: bool,
 }
 
 impl Conversation {
-    async fn next(&mut self) -> Option<Result<wire::AllowResponse, Status>> {
+    async fn next(&mut self) -> Option<Result<Vec<u8>, Status>> {
         loop {
             if let Some(answer) = self.ready.pop_front() {
                 return Some(Ok(answer));
@@ -99,7 +122,7 @@ impl Conversation {
         while !requests.is_empty() {
             match service.decide(service.rules(), &requests, Joint::Each).await {
                 Ok(answers) => {
-                    self.ready.extend(answers.iter().map(|answer| convert::response(&answer)));
+                    self.ready.extend(answers.iter().map(|answer| encode::message(&answer)));
                     return;
                 }
                 Err(refusal) => {
