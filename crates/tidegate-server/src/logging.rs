@@ -5,6 +5,9 @@ use std::io::{self, IsTerminal};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
+/// The most lines that wait to be written. Room for them all is taken at the start.
+const MAX_QUEUED_LINES: usize = 8_192;
+
 /// Keeps the log running; when it is dropped, what is still to be written is.
 #[derive(Debug)]
 #[must_use]
@@ -31,7 +34,8 @@ impl Logging {
 /// out: a slow reader of the log never slows a decision. When a log was started before, that one
 /// goes on.
 pub(crate) fn init() -> Logging {
-    let (writer, guard) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
+    let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES);
+    let (writer, guard) = queue.finish(io::stderr());
     let (filter, unreadable) = filter();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     let started = if io::stderr().is_terminal() {

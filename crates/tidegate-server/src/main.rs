@@ -1,12 +1,14 @@
 //! The `tidegate` command.
 
+mod allocator;
+
 use std::process::ExitCode;
 
+use allocator::Allocator;
 use tidegate_server::{cli, config::Environment};
 
-// Many small states come and go: an allocator made for that gives memory back and keeps its pace.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     cli::run(std::env::args_os(), Environment::of_process())
