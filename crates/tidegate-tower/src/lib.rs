@@ -60,7 +60,9 @@ pub use key::MatchedRoute;
 pub use key::{ByMethod, Costed, Extension, Extractor, ForwardedIp, Header, Or, OrSkip, PeerIp};
 pub use keybuf::KeyBuf;
 pub use layer::RateLimitLayer;
-pub use pace::{Advice, NoAdvice, PaceFailure, PaceKey, PaceLayer, Paced, RetryAfter, retry_after};
+pub use pace::{
+    Advice, NoAdvice, OneKey, PaceFailure, PaceKey, PaceLayer, Paced, RetryAfter, retry_after,
+};
 pub use prelude::{Awaited, NoPrelude, Resolved};
 pub use rules::{And, Rule};
 pub use service::RateLimit;

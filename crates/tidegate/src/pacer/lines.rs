@@ -51,6 +51,8 @@ pub(super) enum Turn {
 pub(super) struct Lines {
     by_key: HashMap<Box<[u8]>, Line>,
     waiting: usize,
+    /// How often something was given back: a wait told before the last time may be too long.
+    given_back: u64,
 }
 
 /// Those who wait for one key.
@@ -64,8 +66,6 @@ struct Line {
     asking: bool,
     /// What the store had left when it last granted, where asking takes time.
     room: Option<Amount>,
-    /// Whether something was given back while the first slept.
-    nudged: bool,
     /// Nobody asks before.
     paused_until: Option<Timestamp>,
 }
@@ -168,7 +168,7 @@ impl Lines {
             if let Some(left) = line.pause_left(now) {
                 return Turn::Pause(left);
             }
-            (line.asking, line.nudged) = (true, false);
+            line.asking = true;
             let mut riders = line.riders();
             if !grouped {
                 riders.truncate(1);
@@ -181,12 +181,18 @@ impl Lines {
         Turn::Wait
     }
 
-    /// Whether this one need sleep no longer, since there may be something to be had already.
-    pub(super) fn is_nudged(&mut self, key: &[u8], ticket: u64, waker: &Waker) -> bool {
+    /// Whether this one, who asked when so much had been given back, need sleep no longer, since
+    /// there may be something to be had already.
+    pub(super) fn is_nudged(&mut self, key: &[u8], ticket: u64, seen: u64, waker: &Waker) -> bool {
         let Some(line) = self.by_key.get_mut(key) else { return true };
         let Some(place) = line.place(ticket) else { return true };
         line.members[place].waker = Some(waker.clone());
-        place == 0 && std::mem::take(&mut line.nudged)
+        place == 0 && self.given_back != seen
+    }
+
+    /// How often something was given back.
+    pub(super) fn given_back(&self) -> u64 {
+        self.given_back
     }
 
     /// Whether this one is the first of its line.
@@ -267,9 +273,8 @@ impl Lines {
 
     /// Something was given back: the first need not sleep on.
     pub(super) fn nudge(&mut self, key: &[u8]) -> Option<Waker> {
-        let line = self.by_key.get_mut(key)?;
-        line.nudged = true;
-        line.call_first()
+        self.given_back += 1;
+        self.by_key.get_mut(key)?.call_first()
     }
 
     /// Nobody asks for this key before `until`. Of two pauses the later end counts. Where `max`

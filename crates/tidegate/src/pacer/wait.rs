@@ -33,6 +33,8 @@ pub(super) struct Wait<S: Store + 'static, T: Timer> {
     patience: Option<Span>,
     deadline: Option<Timestamp>,
     in_line: bool,
+    /// How often something had been given back when it last asked.
+    seen: u64,
 }
 
 impl<S: Store + 'static, T: Timer> Wait<S, T> {
@@ -50,6 +52,7 @@ impl<S: Store + 'static, T: Timer> Wait<S, T> {
             patience,
             deadline: None,
             in_line: false,
+            seen: 0,
         }
     }
 
@@ -94,8 +97,9 @@ impl<S: Store + 'static, T: Timer> Wait<S, T> {
     }
 
     /// Whether nobody stands before, so that asking at once is fair.
-    fn is_open(&self) -> bool {
+    fn is_open(&mut self) -> bool {
         let lines = self.desk.lines.lock();
+        self.seen = lines.given_back();
         // A cost of nothing takes nothing from anybody.
         lines.is_empty()
             || self.rider.cost.is_zero()
@@ -182,11 +186,11 @@ impl<S: Store + 'static, T: Timer> Wait<S, T> {
     }
 
     fn is_nudged(&self, waker: &Waker) -> bool {
-        self.desk.lines.lock().is_nudged(&self.key, self.rider.ticket, waker)
+        self.desk.lines.lock().is_nudged(&self.key, self.rider.ticket, self.seen, waker)
     }
 
     /// Waits to be first, or for the deadline.
-    async fn turn(&self) -> Result<Turn, PaceError> {
+    async fn turn(&mut self) -> Result<Turn, PaceError> {
         // Several checks of one request never pass a spacing together.
         let grouped = self.desk.policy.limits().iter().all(|limit| limit.min_interval().is_none());
         let mut late = pin!(self.left().map(|left| self.desk.timer.sleep(left)));
@@ -195,7 +199,10 @@ impl<S: Store + 'static, T: Timer> Wait<S, T> {
             let mut lines = self.desk.lines.lock();
             match lines.look(&self.key, self.rider.ticket, now, grouped, waker) {
                 Turn::Wait => {}
-                turn => return Poll::Ready(Ok(turn)),
+                turn => {
+                    self.seen = lines.given_back();
+                    return Poll::Ready(Ok(turn));
+                }
             }
             drop(lines);
             match late.as_mut().as_pin_mut().map(|late| late.poll(context)) {

@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 
 use proptest::prelude::*;
 use tidegate::{
@@ -19,7 +20,8 @@ struct Late {
     timer: ManualTimer,
     delay: Span,
     calls: Arc<AtomicUsize>,
-    is_away: Arc<AtomicBool>,
+    /// From then on it only fails.
+    gone_at: Timestamp,
 }
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
@@ -28,7 +30,7 @@ impl Late {
     fn answer<T: Send + 'static>(&self, answer: T) -> Answer<T> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let sleep = self.timer.sleep(self.delay);
-        let is_away = self.is_away.load(Ordering::SeqCst);
+        let is_away = self.timer.now() >= self.gone_at;
         Box::pin(async move {
             sleep.await;
             let error = || StoreError::new(StoreErrorKind::Unavailable, "away");
@@ -62,13 +64,18 @@ impl Store for Late {
 
 /// A driver over a store that is `delay` away, and the store itself.
 fn at_a_distance(policy: &Policy, delay: Span) -> (Driver<Late>, Memory) {
+    gone_at(policy, delay, Timestamp::from_nanos(u64::MAX))
+}
+
+/// The same, where the store is gone from some time on.
+fn gone_at(policy: &Policy, delay: Span, gone_at: Timestamp) -> (Driver<Late>, Memory) {
     let (memory, timer) = virtual_time();
     let late = Late {
         memory: memory.clone(),
         timer: timer.clone(),
         delay,
         calls: Arc::default(),
-        is_away: Arc::default(),
+        gone_at,
     };
     (Driver::new(Limiter::new(late, policy.clone()).pacer(timer)), memory)
 }
@@ -145,20 +152,62 @@ fn newcomers_do_not_wait_for_each_others_answers() {
 #[test]
 fn when_the_store_fails_everybody_in_line_is_told() {
     let policy = Policy::new("p", [Limit::quota("l", "1/s").unwrap()]).unwrap();
-    let (driver, _) = at_a_distance(&policy, Span::from_millis(50));
-    let is_away = driver.pacer.store().is_away.clone();
-    let mut visitors = vec![Visitor::of(Cost::ONE); 20];
-    visitors.push(Visitor { key: "other", pause: 500_000_000, ..Visitor::of(Cost::ONE) });
-    let timer = driver.pacer.timer().clone();
-    let (ends, _) = std::thread::scope(|_| {
-        // The first passes; the rest stand in line when the store goes away.
-        let pacer = driver.pacer.clone();
-        timer.block_on(pacer.until_ready(Key::new("k").unwrap(), Cost::ONE)).unwrap();
-        is_away.store(true, Ordering::SeqCst);
-        driver.play(&visitors)
-    });
-    for end in &ends {
+    let gone = START + Span::from_millis(500);
+    let (driver, _) = gone_at(&policy, Span::from_millis(50), gone);
+    let (ends, _) = driver.play(&vec![Visitor::of(Cost::ONE); 20]);
+    // The second asks when its wait is over, a second after the answer to the first.
+    let told = START + Span::from_millis(1_100);
+    for end in &ends[1..] {
         let End::Refused(at, PaceError::Store(_)) = end else { panic!("{end:?}") };
-        assert!(at.since(START) <= Span::from_secs(2), "{end:?}");
+        assert_eq!(*at, told);
     }
+}
+
+/// Somebody leaves while the question is on its way: what it took is back before the next one's wait
+/// would have been over, and the next one passes then.
+#[test]
+fn what_is_given_back_wakes_the_first_in_line() {
+    let policy = Policy::new("p", [Limit::quota("l", "1/day").unwrap()]).unwrap();
+    let leaves = |millis| Some(millis * 1_000_000_u64);
+    for pause in [5_000_000, 35_000_000, 55_000_000] {
+        let (driver, _) = at_a_distance(&policy, Span::from_millis(30));
+        let (ends, _) = driver.play(&[
+            Visitor { leaves: leaves(10), ..Visitor::of(Cost::ONE) },
+            Visitor { pause, ..Visitor::of(Cost::ONE) },
+        ]);
+        let End::Passed(at) = ends[1] else { panic!("{ends:?}") };
+        assert!(at.since(START) <= Span::from_millis(150), "{pause}: {}", at.since(START));
+    }
+}
+
+/// A grant that nobody fetched goes back: of two asked for together the second leaves before it looks.
+#[test]
+fn a_grant_that_is_not_fetched_is_given_back() {
+    let policy = Policy::new(
+        "p",
+        [Limit::fixed_window("l", Amount::from_units(3), Span::from_secs(60)).unwrap()],
+    );
+    let policy = policy.unwrap();
+    let (driver, memory) = at_a_distance(&policy, Span::from_millis(10));
+    let (pacer, timer) = (driver.pacer.clone(), driver.pacer.timer().clone());
+    let key = Key::new("k").unwrap();
+    timer.block_on(pacer.until_ready(key, Cost::from_units(3))).unwrap();
+    let mut waiting: Vec<Pin<Box<dyn Future<Output = _>>>> =
+        (0..3).map(|_| Box::pin(pacer.until_ready(key, Cost::ONE)) as _).collect();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut poll = |one: &mut Pin<Box<dyn Future<Output = _>>>| one.as_mut().poll(&mut context);
+    while poll(&mut waiting[0]).is_pending() {
+        assert!(waiting[1..].iter_mut().all(|one| poll(one).is_pending()));
+        timer.advance_to(timer.next_wake().unwrap());
+    }
+    // The window is over, and the first has passed.
+    drop(waiting.remove(0));
+    assert!(waiting.iter_mut().all(|one| poll(one).is_pending()));
+    let peek = Check::peek(key, &policy, Cost::ZERO);
+    assert_eq!(memory.take_one(&peek).remaining, Amount::ZERO, "both are asked for together");
+    timer.advance_to(timer.next_wake().unwrap());
+    assert!(poll(&mut waiting[0]).is_ready());
+    drop(waiting.remove(1));
+    assert_eq!(memory.take_one(&peek).remaining, Amount::ONE);
+    assert_eq!(pacer.waiting(), 0);
 }
