@@ -5,6 +5,7 @@ mod expiry;
 mod flood;
 mod growth;
 pub mod memory;
+mod quota;
 mod speed;
 mod threads;
 mod workloads;
@@ -41,6 +42,11 @@ const TABLES: &[Measured] = &[
         expiry::run,
     ),
     ("flood", "new keys at the bound of the store", flood::run),
+    (
+        "quota",
+        "the longest check when threads that hold locks lose their processor",
+        quota::run,
+    ),
     (
         "workloads",
         "hot key, 100k uniform, Zipf; allowed and denied; one and two threads",
