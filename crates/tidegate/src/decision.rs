@@ -232,6 +232,15 @@ impl Verdict {
         }
     }
 
+    /// The same, to keep.
+    #[must_use]
+    pub fn into_decisions(self) -> Vec<Decision> {
+        match self.decisions {
+            Decisions::One([one]) => vec![one],
+            Decisions::Many(many) => many,
+        }
+    }
+
     /// Whether every check is allowed.
     #[must_use]
     pub fn is_allowed(&self) -> bool {

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::amount::Cost;
 use crate::check::Check;
 use crate::clock::Clock;
@@ -197,6 +199,36 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     pub fn check_cost(&self, key: impl AsRef<[u8]>, cost: Cost) -> Result<Decision, KeyError> {
         let key = Key::new(key.as_ref())?;
         Ok(self.decide(&Check::take(key, &self.policy, cost)))
+    }
+
+    /// Takes one unit for each of the keys, in order and each on its own, as
+    /// [`check`](Limiter::check) does: in a batch, which reads the clock once and has the memory of
+    /// the keys ahead on its way while one is decided.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when a key is not 1 to 1024 bytes; then nothing is taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Decision, Limit, Limiter, MemoryStore, Policy};
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "1/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let decisions = limiter.check_many(&["alice", "bob", "alice"])?;
+    /// let allowed: Vec<bool> = decisions.iter().map(Decision::is_allowed).collect();
+    /// assert_eq!(allowed, [true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_many(&self, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Decision>, KeyError> {
+        let check = |key| Ok(Check::take(Key::new(key)?, &self.policy, Cost::ONE));
+        let checks: Result<SmallVec<[Check<'_>; 16]>, KeyError> = keys.iter().map(check).collect();
+        let (checks, started) = (checks?, self.watch.start());
+        let verdict = self.store.take_each(&checks);
+        if let Some(started) = started {
+            self.watch.tell_each(started, &checks, &verdict);
+        }
+        Ok(verdict.into_decisions())
     }
 
     /// Says what `cost` would get for `key`, and takes nothing.

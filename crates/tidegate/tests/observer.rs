@@ -52,6 +52,8 @@ fn a_limiter_tells_of_what_takes_and_not_of_what_looks() {
     let later = limiter.check_async(Key::new("b").expect("a key"), Cost::ONE);
     assert!(block_on_ready(later).expect("memory answers").is_allowed());
     assert_eq!(heard.all(), ["api burst Allow"]);
+    limiter.check_many(&["c", "c", "d"]).expect("keys");
+    assert_eq!(heard.all(), ["api burst Allow", "api burst Deny", "api burst Allow"]);
 }
 
 #[test]

@@ -2,8 +2,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use ::tidegate::{
-    Amount, Check, Clock, Cost, Key, Limit, Limiter, ManualClock, MemoryConfig, MemoryStore,
-    Policy, Rate, Span, SystemClock, Timestamp,
+    Amount, Clock, Limit, Limiter, ManualClock, MemoryConfig, MemoryStore, Policy, Rate, Span,
+    SystemClock, Timestamp,
 };
 
 use super::{Contender, Quota};
@@ -67,35 +67,20 @@ impl<C: Clock> Contender for Tidegate<C> {
 /// The same in batches.
 pub struct Batched<'a>(pub &'a Tidegate);
 
-impl Batched<'_> {
-    /// Decides each check of a batch on its own: the one place that names the call.
-    fn check_many(&self, checks: &[Check<'_>]) -> usize {
-        let verdict = black_box(self.0.store().take_each(checks));
-        verdict
-            .decisions()
-            .iter()
-            .filter(|decision| decision.is_allowed())
-            .count()
-    }
-
-    fn ask<'a>(&'a self, key: &'a str) -> Check<'a> {
-        let key = Key::new(key.as_bytes()).expect("a key of a bench is valid");
-        Check::take(key, self.0.0.policy(), Cost::ONE)
-    }
-}
-
 impl Contender for Batched<'_> {
     fn check(&self, key: &String) -> bool {
-        self.check_many(&[self.ask(key)]) == 1
+        self.0.check(key)
     }
 
     fn check_all(&self, keys: &[String]) -> usize {
-        let (batches, rest) = keys.as_chunks::<BATCH>();
-        let batches = batches.iter().map(|keys| {
-            let checks: [Check<'_>; BATCH] = std::array::from_fn(|at| self.ask(&keys[at]));
-            self.check_many(&checks)
-        });
-        batches.sum::<usize>() + rest.iter().filter(|key| self.check(key)).count()
+        let allowed = |keys: &[String]| {
+            let decisions = black_box(self.0.0.check_many(keys)).unwrap_or_default();
+            decisions
+                .iter()
+                .filter(|decision| decision.is_allowed())
+                .count()
+        };
+        keys.chunks(BATCH).map(allowed).sum()
     }
 }
 
