@@ -19,6 +19,8 @@
 //! The decision is made when the service is called. Over a [`MemoryStore`](tidegate::MemoryStore) it
 //! is made there and then: an allowed request costs no allocation, no lock of this crate, no task.
 //!
+//! The [`guide`] says which algorithm and which key to choose, and much else.
+//!
 //! [`PaceLayer`] is for the other side: a client that waits until it may call, and so keeps to the
 //! limits of those it calls.
 
@@ -30,6 +32,7 @@ mod forwarded;
 mod future;
 #[cfg(feature = "grpc")]
 mod grpc;
+pub mod guide;
 mod head;
 mod headers;
 mod hook;
