@@ -11,6 +11,7 @@ set -uo pipefail
 TIDEGATE=${TIDEGATE:-$root/target/release/tidegate}
 http_port=$BASE_PORT grpc_port=$((BASE_PORT + 1)) metrics_port=$((BASE_PORT + 2))
 axum_port=$((BASE_PORT + 3)) hyper_port=$((BASE_PORT + 4)) tonic_port=$((BASE_PORT + 5))
+h2_port=$((BASE_PORT + 10))
 crab_http=$((BASE_PORT + 6)) crab_grpc=$((BASE_PORT + 7)) crab_redis=$((BASE_PORT + 8))
 redis_port=$((BASE_PORT + 9))
 
@@ -41,6 +42,10 @@ policies:
   default:
     limits:
       - { name: bucket, algorithm: token_bucket, capacity: 1000000, rate: "1/10m" }
+  # Its keys are back to full at once, and swept.
+  brief:
+    limits:
+      - { name: bucket, algorithm: token_bucket, capacity: 1000000, rate: "1000000/s" }
 YAML
   start tidegate "$http_port" "$TIDEGATE" --config "$work/config.yaml"
 }
@@ -59,7 +64,7 @@ port_of() {
   case $1.$2 in
     tidegate.http) echo "$http_port" ;; tidegate.grpc) echo "$grpc_port" ;;
     bare-axum.http) echo "$axum_port" ;; bare-hyper.http) echo "$hyper_port" ;;
-    bare-tonic.grpc) echo "$tonic_port" ;;
+    bare-tonic.grpc) echo "$tonic_port" ;; bare-h2.grpc) echo "$h2_port" ;;
     throttlecrab.http) echo "$crab_http" ;; throttlecrab.grpc) echo "$crab_grpc" ;;
   esac
 }
@@ -128,21 +133,22 @@ json() {
 }
 
 grpc() {
-  bare bare-tonic "$tonic_port"
+  bare bare-tonic "$tonic_port" && bare bare-h2 "$h2_port"
   start_tidegate
   start_crab
-  body "$work/body.tidegate"; body "$work/body.bare-tonic"
+  body "$work/body.tidegate"; body "$work/body.bare-tonic"; body "$work/body.bare-h2"
   # ThrottleRequest { key, max_burst: 1000000, count_per_period: 1, period: 600, quantity: 1 }
   printf '\0\0\0\0\x18\x0a\x0buser:00002a\x10\xc0\x84\x3d\x18\x01\x20\xd8\x04\x28\x01' >"$work/body.throttlecrab"
-  in_turn grpc by_h2load tidegate bare-tonic throttlecrab
+  in_turn grpc by_h2load tidegate bare-tonic bare-h2 throttlecrab
   in_turn unary by_drive tidegate bare-tonic
   head_of_table "gRPC unary, h2load -t1 -c8 -m8: \`compare/run-service.sh grpc\`"
   line grpc bare-tonic bare-tonic "bare tonic, one key (the ceiling)" ""
+  line grpc bare-h2 bare-tonic "bare h2, the same: what HTTP/2 costs" ""
   [ -n "${PEERS:-}" ] && line grpc throttlecrab bare-tonic "throttlecrab-server, one key" ""
   line grpc tidegate bare-tonic "tidegate, \`Allow\`, one key" "req/s >= 1.15, CPU <= 0.9"
   line unary bare-tonic bare-tonic "bare tonic, 100k keys, by \`drive\`" ""
   line unary tidegate bare-tonic "tidegate, \`Allow\`, 100k keys, by \`drive\`" "CPU <= 0.9"
-  stop tidegate; stop bare-tonic; stop throttlecrab
+  stop tidegate; stop bare-tonic; stop bare-h2; stop throttlecrab
 }
 
 batch() {
@@ -221,13 +227,13 @@ open() {
   stop tidegate; stop bare-axum; stop bare-tonic
 }
 
-# What p99.9 of paced requests becomes while something else goes on. "Busy" is the load of growth on
-# keys that are known already: what of the growth is the load's, and what the growth's own.
+# What p99.9 of paced requests becomes while something else goes on. "Busy" is the load of growth and
+# of the sweep on keys that are known already: what is the load's, and what is theirs.
 disturbed() {
   start_tidegate || return
   local run what
   for run in $(seq "$RUNS"); do
-    for what in quiet scraped busy growing; do
+    for what in quiet scraped busy growing swept; do
       disturb "$what" "$run" &
       local disturber=$!
       paced tidegate http 20000
@@ -239,7 +245,7 @@ disturbed() {
   printf '\n### %s\n\n' "20k/s of \`POST /limit\` while something else goes on: \`compare/run-service.sh disturbed\`"
   echo "| what | p50 us | p99 us | p99.9 us | target |"
   echo "|---|---|---|---|---|"
-  for what in quiet scraped busy growing; do
+  for what in quiet scraped busy growing swept; do
     echo "| $what | $(figure disturbed "$what" 3) | $(figure disturbed "$what" 4) | $(figure disturbed "$what" 5) | $(
       [ "$what" = quiet ] || echo "p99.9 <= 2 x quiet"
     ) |"
@@ -254,32 +260,43 @@ disturb() {
     busy) exec "${drive[@]}" --keys 10000 --seconds "$SECONDS_EACH" >"$work/drive.out" 2>&1 ;;
     # Each run asks for more keys than the one before: the new ones grow the table.
     growing) exec "${drive[@]}" --keys $((1000000 * $2)) --seconds "$SECONDS_EACH" >"$work/drive.out" 2>&1 ;;
+    # A million keys that come, are back to full, and are swept, over and over.
+    swept) exec "${drive[@]}" --keys 1000000 --policy brief --seconds "$SECONDS_EACH" >"$work/drive.out" 2>&1 ;;
   esac
 }
 
-# cores_used ROW NAME: processors that a server kept busy under h2load; the row is the connections.
+# cores_used ROW NAME: processors that a server kept busy under h2load, and how much the second busiest
+# of its threads did of what the busiest did; the row is the connections.
 cores_used() {
   local before output connections=${1#c}
   before=$(ticks "$2")
+  thread_ticks "$2" >"$work/threads.before"
   output=$(h2load -t1 -c"$connections" -m64 -D "$SECONDS_EACH" -d "$work/body" \
     -H 'content-type: application/grpc' -H 'te: trailers' \
     "http://127.0.0.1:$(port_of "$2" grpc)/ratelimiter.v1.RateLimiter/Allow")
-  local spent=$(($(ticks "$2") - before))
-  awk -v spent="$spent" -v seconds="$SECONDS_EACH" -v n="$(awk '/^requests:/ { print $8 }' <<<"$output")" \
-    'BEGIN { printf "%.0f %.2f\n", n / seconds, spent / 100 / seconds }' >>"$work/figures.$1.$2"
+  local spent=$(($(ticks "$2") - before)) evenness
+  evenness=$(thread_ticks "$2" | sort | join - <(sort "$work/threads.before") | awk '{ print $2 - $3 }' |
+    sort -rn | awk 'NR == 1 { most = $1 } NR == 2 { print (most > 0) ? $1 / most : 0 }')
+  awk -v spent="$spent" -v seconds="$SECONDS_EACH" -v even="${evenness:-0}" \
+    -v n="$(awk '/^requests:/ { print $8 }' <<<"$output")" \
+    'BEGIN { printf "%.0f %.2f %.2f\n", n / seconds, spent / 100 / seconds, even }' >>"$work/figures.$1.$2"
 }
+# thread_ticks NAME: each thread of a server and its time so far, in hundredths of a second.
+thread_ticks() { awk '{ print $1, $14 + $15 }' /proc/"${pids[$1]}"/task/*/stat; }
 cores() {
   bare bare-tonic "$tonic_port"
   start_tidegate
   body "$work/body"
   local connections name
-  for connections in c1 c2 c3 c8; do in_turn $connections cores_used tidegate bare-tonic; done
+  for connections in c1 c2 c3 c4 c8; do in_turn $connections cores_used tidegate bare-tonic; done
   printf '\n### %s\n\n' "HTTP/2 connections, 64 calls at once on each, $(nproc) processors: \`compare/run-service.sh cores\`"
-  echo "| server | connections | requests per second | processors kept busy |"
-  echo "|---|---|---|---|"
+  echo "| server | connections | requests per second | processors kept busy | second busiest thread to the busiest | target |"
+  echo "|---|---|---|---|---|---|"
   for name in bare-tonic tidegate; do
-    for connections in c1 c2 c3 c8; do
-      echo "| $name | ${connections#c} | $(figure $connections $name 1) | $(figure $connections $name 2) |"
+    for connections in c1 c2 c3 c4 c8; do
+      echo "| $name | ${connections#c} | $(figure $connections $name 1) | $(figure $connections $name 2) | $(figure $connections $name 3) | $(
+        [ $name.$connections = tidegate.c1 ] || [ $name = bare-tonic ] || echo ">= 0.8"
+      ) |"
     done
   done
   stop tidegate; stop bare-tonic

@@ -46,11 +46,12 @@ pub struct Load {
     answered: AtomicU64,
     start: Instant,
     until: Until,
+    policy: String,
 }
 
 impl Load {
-    /// A load over `n` keys.
-    pub fn new(n: usize, until: Until) -> Arc<Load> {
+    /// A load over `n` keys, under this policy; an empty name means the default one.
+    pub fn new(n: usize, until: Until, policy: String) -> Arc<Load> {
         // A step of an odd number walks through 2^k keys in an order no cache foresees; keys beyond
         // the count are left out.
         let room = n.next_power_of_two();
@@ -64,6 +65,7 @@ impl Load {
             answered: AtomicU64::new(0),
             start: Instant::now(),
             until,
+            policy,
         })
     }
 
@@ -82,6 +84,7 @@ impl Load {
         AllowRequest {
             key: self.keys[at].clone(),
             tokens: 1.0,
+            policy: self.policy.clone(),
         }
     }
 

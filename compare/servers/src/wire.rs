@@ -10,6 +10,8 @@ pub struct AllowRequest {
     pub key: Bytes,
     #[prost(double, tag = "2")]
     pub tokens: f64,
+    #[prost(string, tag = "3")]
+    pub policy: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -1,7 +1,7 @@
 //! Drives a `ratelimiter.v1` service and prints `decisions seconds`.
 //!
-//! `drive URL unary|stream|check [--connections 8] [--at-once 8] [--keys 100000] [--seconds 5]`;
-//! `--seconds 0` asks once for each key.
+//! `drive URL unary|stream|check [--connections 8] [--at-once 8] [--keys 100000] [--seconds 5]
+//! [--policy NAME]`; `--seconds 0` asks once for each key.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use servers::load::{Call, Load, Until};
 
 const USAGE: &str = "drive URL unary|stream|check [--connections 8] [--at-once 8] [--keys 100000] \
-                     [--seconds 5]   (--seconds 0: once for each key)";
+                     [--seconds 5] [--policy NAME]   (--seconds 0: once for each key)";
 
 /// What the command line asks for.
 struct Settings {
@@ -19,6 +19,7 @@ struct Settings {
     at_once: usize,
     keys: usize,
     seconds: u64,
+    policy: String,
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Option<Settings> {
@@ -36,6 +37,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Settings> {
         at_once: 8,
         keys: 100_000,
         seconds: 5,
+        policy: String::new(),
     };
     while let Some(flag) = args.next() {
         let value = args.next()?;
@@ -44,6 +46,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Settings> {
             "--at-once" => settings.at_once = value.parse().ok()?,
             "--keys" => settings.keys = value.parse().ok().filter(|keys| *keys > 0)?,
             "--seconds" => settings.seconds = value.parse().ok()?,
+            "--policy" => settings.policy = value,
             _ => return None,
         }
     }
@@ -60,7 +63,7 @@ async fn main() -> ExitCode {
         0 => Until::Visited,
         seconds => Until::Passed(Duration::from_secs(seconds)),
     };
-    let load = Load::new(settings.keys, until);
+    let load = Load::new(settings.keys, until, settings.policy.clone());
     let connections = (0..settings.connections).map(|_| {
         let (load, url) = (load.clone(), settings.url.clone());
         tokio::spawn(load.run(url, settings.call, settings.at_once))
