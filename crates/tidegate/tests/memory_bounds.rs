@@ -284,6 +284,23 @@ fn long_keys_are_told_apart_by_their_last_byte() {
     }
 }
 
+/// P51: ten thousand of the longest keys, alike but for four bytes, are as many keys.
+#[test]
+fn many_long_keys_are_all_told_apart() {
+    let [limit, ..] = every_algorithm(1);
+    let flooded = Flooded::new(10_000, Overflow::Deny, limit);
+    let mut bytes = vec![b'k'; 1_024];
+    for expected in [true, false] {
+        for n in 0..10_000_u32 {
+            bytes[1_020..].copy_from_slice(&n.to_le_bytes());
+            let key = Key::new(&bytes).expect("1024 bytes");
+            let decision = flooded.store.take_one(&Check::take(key, &flooded.policy, Cost::ONE));
+            assert_eq!(decision.is_allowed(), expected, "{n}");
+        }
+    }
+    assert_eq!(flooded.store.len(), 10_000);
+}
+
 /// P51: no key is empty, and none is longer than 1024 bytes.
 #[test]
 fn keys_out_of_bounds_are_refused() {

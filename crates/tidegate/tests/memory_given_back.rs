@@ -22,12 +22,12 @@ fn resident() -> u64 {
 /// Has the allocator give back at once what is freed, rather than when it next thinks of it.
 const AT_ONCE: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
 
-/// P54 (a): a million keys, each seen once; a minute later none is held, and the memory is given back.
+/// P54 (a): five million keys, each seen once; a minute later none is held, and the memory is given back.
 #[test]
-fn million_idle_keys_are_given_back() {
+fn five_million_idle_keys_are_given_back() {
     let this = std::env::current_exe().expect("this program");
     let mut again = Command::new(this);
-    again.args(["--exact", "weigh_a_million_keys", "--ignored", "--nocapture"]);
+    again.args(["--exact", "weigh_five_million_keys", "--ignored", "--nocapture"]);
     let output = again.env(AT_ONCE.0, AT_ONCE.1).output().expect("this program runs");
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
@@ -35,8 +35,8 @@ fn million_idle_keys_are_given_back() {
 
 /// The same, in a process that says when it gives back.
 #[test]
-#[ignore = "a part of million_idle_keys_are_given_back, which starts it"]
-fn weigh_a_million_keys() {
+#[ignore = "a part of five_million_idle_keys_are_given_back, which starts it"]
+fn weigh_five_million_keys() {
     let clock = Arc::new(ManualClock::new(Timestamp::from_secs(20_000 * 86_400)));
     let store = MemoryStore::with_clock(MemoryConfig::default(), clock.clone());
     let five = Amount::from_units(5);
@@ -44,21 +44,18 @@ fn weigh_a_million_keys() {
     let limit = Limit::token_bucket("limit", five, rate).expect("a limit");
     let policy = Policy::new("policy", [limit]).expect("a policy");
     let start = resident();
-    for number in 0..1_000_000_u32 {
+    for number in 0..5_000_000_u32 {
         let name = number.to_le_bytes();
         let check = Check::take(Key::new(&name).expect("a key"), &policy, Cost::ONE);
         assert!(store.take_one(&check).is_allowed());
     }
-    assert_eq!(store.len(), 1_000_000);
+    assert_eq!(store.len(), 5_000_000);
     let held = resident();
-    assert!(held > start + 20_000, "a million keys weigh something: {start} kB, then {held} kB");
+    assert!(held > start + 100_000, "they weigh something: {start} kB, then {held} kB");
     clock.advance(Span::from_secs(60));
     store.sweep();
     assert_eq!(store.len(), 0);
     let rest = resident();
-    // The allocator's own books grow with what it held, and stay.
-    let left = rest.saturating_sub(start);
-    let allowed = (start * 3 / 10).max((held - start) / 10);
-    assert!(left <= allowed, "{start} kB, then {held} kB, at last {rest} kB");
+    assert!(rest <= start * 13 / 10, "{start} kB, then {held} kB, at last {rest} kB");
     println!("{start} kB, then {held} kB, at last {rest} kB");
 }
