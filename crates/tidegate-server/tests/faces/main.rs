@@ -1,5 +1,6 @@
 //! The service over real sockets: what a client sees on every face.
 
+mod any_bytes;
 mod bad_input;
 mod fields;
 mod grpc;

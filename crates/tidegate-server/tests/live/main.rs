@@ -2,6 +2,7 @@
 //! nobody here wrote. Everything else is tested in virtual time elsewhere.
 
 mod client;
+mod cores;
 mod counts;
 mod faults;
 mod peers;
