@@ -1,11 +1,13 @@
 //! How exact each algorithm is: played in virtual time over four kinds of traffic, beside an exact
-//! log of its own, printed as Markdown.
+//! log of its own, and what each keeps, printed as Markdown.
 //!
-//! `cargo run --release -p accuracy [DIRECTORY]`; plots go to `../docs/plots`, or to the directory.
+//! `cargo run --release -p accuracy [DIRECTORY]`; plots go to `../docs/plots`, or to the directory. It
+//! starts a `redis-server` of its own on a free port, and stops it.
 
 mod memory;
 mod play;
 mod plot;
+mod redis;
 mod traffic;
 
 use std::path::PathBuf;
@@ -73,14 +75,16 @@ fn run(plots: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
         }
         std::fs::write(
             plots.join(format!("{}.svg", traffic.name())),
-            plot::svg(traffic, &played),
+            plot::svg(traffic, offered.len(), &played),
         )?;
     }
-    println!("\n### Memory of one key under Poisson traffic\n");
-    println!("| algorithm | bytes |\n|---|---|");
+    println!("\n### Memory of one key after 150 requests of Poisson traffic\n");
+    println!("| algorithm | bytes in memory | bytes in Redis (`MEMORY USAGE`) |\n|---|---|---|");
+    let redis = redis::Redis::start()?;
     for limit in limits()? {
+        let in_redis = redis.bytes_per_key(limit.clone())?;
         println!(
-            "| {} | {:.0} |",
+            "| {} | {:.0} | {in_redis} |",
             limit.name(),
             memory::bytes_per_key(limit.clone())?
         );

@@ -11,7 +11,7 @@ use crate::traffic::{START, Traffic};
 /// Enough that the store's own fixed parts do not show.
 const KEYS: usize = 2_800;
 /// How many requests of the traffic each key makes: a full window and more.
-const REQUESTS: usize = 150;
+pub const REQUESTS: usize = 150;
 
 static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 

@@ -39,6 +39,16 @@ impl Traffic {
         }
     }
 
+    /// The same in a few words.
+    pub fn what(self) -> &'static str {
+        match self {
+            Traffic::Poisson => "independent requests, 1.2 times the limit",
+            Traffic::Bursty => "bursts of 10 to 150 at random times",
+            Traffic::WindowEdge => "a full limit just before and after every other window's edge",
+            Traffic::SecondEdge => "two requests around the edge of each second",
+        }
+    }
+
     /// When requests come, in order.
     pub fn offered(self) -> Vec<Timestamp> {
         let mut times = match self {

@@ -8,6 +8,7 @@ pub mod memory;
 mod quota;
 mod speed;
 mod threads;
+mod upkeep;
 mod workloads;
 
 use crate::settings::{Settings, Time};
@@ -48,6 +49,11 @@ const TABLES: &[Measured] = &[
         quota::run,
     ),
     (
+        "upkeep",
+        "how long checks take during sweeps, growth and a flood",
+        upkeep::run,
+    ),
+    (
         "workloads",
         "hot key, 100k uniform, Zipf; allowed and denied; one and two threads",
         workloads::run,
@@ -58,22 +64,27 @@ const TABLES: &[Measured] = &[
 pub fn run(settings: &Settings) -> bool {
     let asked = |name: &str| settings.table == "all" || settings.table == name;
     let mut found = false;
-    for (_, _, measure) in TABLES.iter().filter(|(name, ..)| asked(name)) {
+    for (name, _, measure) in TABLES.iter().filter(|(name, ..)| asked(name)) {
         found = true;
         measure(settings);
-        println!("{}\n", conditions(settings));
+        println!("{}\n", conditions(name, settings));
     }
     found
 }
 
 /// How a table was measured, and how busy the machine was with other things.
-fn conditions(settings: &Settings) -> String {
+fn conditions(table: &str, settings: &Settings) -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("unknown").to_owned();
     let time = match settings.time {
         Time::Wall => "wall time",
         Time::Processor => "processor time of the measuring threads",
     };
+    if table == "upkeep" {
+        return format!(
+            "One run, wall time but where it says otherwise; load average of the machine {load}."
+        );
+    }
     let (runs, seconds) = (settings.runs, settings.at_least.as_secs_f64());
     format!("Medians of {runs}, {seconds} s each, {time}; load average of the machine {load}.")
 }
