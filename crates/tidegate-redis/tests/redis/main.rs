@@ -7,6 +7,7 @@ mod fixture;
 mod keys;
 mod kit;
 mod outage;
+mod pacing;
 mod races;
 mod scripts;
 mod sharing;
