@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 crates=(tidegate tidegate-metrics tidegate-redis tidegate-tower)
+[ -d crates/tidegate-actix ] && crates+=(tidegate-actix)
 [ "${1:-}" = "--write" ] && write=yes || write=
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 new=$(mktemp -d)

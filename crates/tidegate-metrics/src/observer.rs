@@ -105,4 +105,8 @@ impl Observer for PrometheusObserver {
     fn store_failed(&self, error: &StoreError) {
         self.store_errors.count(error.kind());
     }
+
+    fn degraded(&self, let_through: bool, checks: u64) {
+        self.store_errors.degraded(let_through, checks);
+    }
 }

@@ -85,11 +85,7 @@ pub(crate) struct Metrics {
     decisions: Decisions,
     store_errors: StoreErrors,
     bad_requests: [[Counter; Reason::ALL.len()]; Face::ALL.len()],
-    undecided: [Counter; STANCES.len()],
 }
-
-/// Every stance, in the order of the counters.
-const STANCES: [Stance; 2] = [Stance::Deny, Stance::Allow];
 
 impl Metrics {
     /// Everything at zero.
@@ -112,7 +108,7 @@ impl Metrics {
     /// Counts a failure of the store that left this many checks to the stance.
     pub(crate) fn undecided(&self, kind: StoreErrorKind, stance: Stance, checks: u64) {
         self.store_errors.count(kind);
-        self.undecided[stance as usize].add(checks);
+        self.store_errors.degraded(stance == Stance::Allow, checks);
     }
 
     /// Counts a request that a face refused as the client's mistake.

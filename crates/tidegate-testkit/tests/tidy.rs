@@ -70,7 +70,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("tidegate-tower/src/rules.rs", "crate::", &["ask", "head", "key", "keybuf"]),
     ("tidegate-tower/src/prelude.rs", "crate::", &["ask", "head", "key", "keybuf"]),
     ("tidegate-tower/src/http.rs", "crate::", &["error", "headers"]),
-    ("tidegate-tower/src/store.rs", "crate::", &["rules"]),
+    ("tidegate-tower/src/store.rs", "crate::", &["error", "rules"]),
     (
         "tidegate-tower/src/grpc",
         "crate::",

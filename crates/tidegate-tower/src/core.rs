@@ -109,7 +109,7 @@ where
         asked: Asked<'_>,
         verdict: Result<Verdict, StoreError>,
     ) -> Step<T, H::Guard> {
-        let verdict = match heard(&self.limiter, &asked, verdict) {
+        let verdict = match heard(&self.limiter, &asked, self.answers.on_store_error, verdict) {
             Ok(verdict) => verdict,
             Err(error) => return self.without_store(request, &error),
         };

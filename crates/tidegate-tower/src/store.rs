@@ -5,6 +5,7 @@ use std::future::Ready;
 
 use tidegate::{KeyError, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Verdict};
 
+use crate::error::OnStoreError;
 use crate::rules::Asked;
 
 /// Begins to ask: the limiter's store for all checks together.
@@ -21,11 +22,12 @@ pub(crate) fn take<S: Store>(
 pub(crate) fn heard<S>(
     limiter: &Limiter<S>,
     asked: &Asked<'_>,
+    stance: OnStoreError,
     answer: Result<Verdict, StoreError>,
 ) -> Result<Verdict, StoreError> {
     let answer = answer.and_then(|verdict| whole(verdict, asked));
     if let Some(started) = asked.started {
-        tell(limiter, asked, answer.as_ref(), started.elapsed());
+        tell(limiter, asked, stance, answer.as_ref(), started.elapsed());
     }
     answer
 }
@@ -43,11 +45,16 @@ fn whole(verdict: Verdict, asked: &Asked<'_>) -> Result<Verdict, StoreError> {
 fn tell<S>(
     limiter: &Limiter<S>,
     asked: &Asked<'_>,
+    stance: OnStoreError,
     answer: Result<&Verdict, &StoreError>,
     elapsed: Span,
 ) {
     if let (Some(observer), Ok(checks)) = (limiter.observer(), asked.checks()) {
         observer.answered(&checks, answer, elapsed);
+        if answer.is_err() {
+            let counted = checks.iter().filter(|check| !check.cost.is_zero()).count();
+            observer.degraded(stance == OnStoreError::Allow, counted as u64);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use tidegate::{
     Check, Limit, Limiter, MemoryStore, Observer, Outcome, Policy, Span, Store, StoreError,
     StoreErrorKind, Timestamp, Verdict,
 };
-use tidegate_tower::{RateLimitLayer, RequestHead};
+use tidegate_tower::{OnStoreError, RateLimitLayer, RequestHead};
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
 #[derive(Default)]
@@ -30,6 +30,14 @@ impl Observer for Heard {
         let outcome = outcome.map_err(StoreError::kind);
         self.0.lock().unwrap().push(format!("{} {limit} {outcome:?}", policy.name()));
     }
+
+    fn store_failed(&self, error: &StoreError) {
+        self.0.lock().unwrap().push(error.to_string());
+    }
+
+    fn degraded(&self, let_through: bool, checks: u64) {
+        self.0.lock().unwrap().push(format!("{checks} without, passed: {let_through}"));
+    }
 }
 
 fn policy() -> Policy {
@@ -43,7 +51,9 @@ where
 {
     let heard = Arc::new(Heard::default());
     let limiter = Limiter::new(store, policy()).with_observer(Arc::clone(&heard));
-    let layer = RateLimitLayer::new(limiter).key(|_: &RequestHead<'_>| "all");
+    let layer = RateLimitLayer::new(limiter)
+        .key(|_: &RequestHead<'_>| "all")
+        .on_store_error(OnStoreError::Allow);
     let service = ServiceBuilder::new().layer(layer).service(service_fn(|_: Request<()>| {
         std::future::ready(Ok::<_, Infallible>(Response::new(String::new())))
     }));
@@ -86,5 +96,6 @@ async fn every_request_is_heard_of_whenever_the_store_answers() {
     let told = ["api burst Ok(Allow)", "api burst Ok(Deny)"];
     assert_eq!(heard_of_two(MemoryStore::new()).await, told);
     assert_eq!(heard_of_two(Later(Some(MemoryStore::new()))).await, told);
-    assert_eq!(heard_of_two(Later(None)).await, ["api - Err(Unavailable)"; 2]);
+    let failed = ["store unavailable: away", "api - Err(Unavailable)", "1 without, passed: true"];
+    assert_eq!(heard_of_two(Later(None)).await, [failed, failed].concat());
 }

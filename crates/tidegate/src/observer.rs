@@ -70,6 +70,10 @@ pub trait Observer: Send + Sync + 'static {
     /// them.
     fn store_failed(&self, _error: &StoreError) {}
 
+    /// So many checks were answered without the store, since it failed: let through, or refused. Told
+    /// by a middleware, which has a stance for that; a [`Limiter`](crate::Limiter) has none.
+    fn degraded(&self, _let_through: bool, _checks: u64) {}
+
     /// The checks of one all-or-nothing call were answered: tells of each, except those that only
     /// look. For a middleware that asks a store itself.
     ///
@@ -132,6 +136,10 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
 
     fn store_failed(&self, error: &StoreError) {
         O::store_failed(self, error);
+    }
+
+    fn degraded(&self, let_through: bool, checks: u64) {
+        O::degraded(self, let_through, checks);
     }
 
     fn answered(&self, checks: &[Check<'_>], answer: Result<&Verdict, &StoreError>, elapsed: Span) {

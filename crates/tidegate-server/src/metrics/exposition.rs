@@ -2,7 +2,7 @@
 
 use tidegate_metrics::{Format, Page};
 
-use super::{Face, Metrics, Reason, STANCES};
+use super::{Face, Metrics, Reason};
 
 /// What is not counted but looked up when somebody asks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,6 @@ impl Metrics {
         self.decisions.write(&mut page);
         self.write_bad_requests(&mut page);
         self.store_errors.write(&mut page);
-        self.write_undecided(&mut page);
         page.gauge("ratelimiter_keys", "Keys held in this process.");
         page.sample("ratelimiter_keys", &[], gauges.keys);
         page.counter("ratelimiter_overflow", "Decisions for keys that found no room.");
@@ -40,15 +39,6 @@ impl Metrics {
                 let count = self.bad_requests[face as usize][reason as usize].value();
                 page.sample("ratelimiter_bad_requests_total", &labels, count);
             }
-        }
-    }
-
-    fn write_undecided(&self, page: &mut Page) {
-        let help = "Checks answered without the store, by the stance taken.";
-        page.counter("ratelimiter_degraded_decisions", help);
-        for (stance, count) in STANCES.iter().zip(&self.undecided) {
-            let labels = [("stance", stance.label())];
-            page.sample("ratelimiter_degraded_decisions_total", &labels, count.value());
         }
     }
 }

@@ -104,7 +104,7 @@ impl<S: Store> Meter<S> {
 
     /// What the store's answer means.
     fn judge(&self, verdict: Result<Verdict, StoreError>) -> Result<(), Status> {
-        let verdict = match heard(&self.limiter, &self.asked, verdict) {
+        let verdict = match heard(&self.limiter, &self.asked, self.stance, verdict) {
             Ok(verdict) => verdict,
             Err(_) if self.stance == OnStoreError::Allow => return Ok(()),
             Err(error) => return Err(status(&Refused::StoreFailed(&error))),
