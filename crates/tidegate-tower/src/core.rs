@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tidegate::{HeaderDialect, Limiter, Store, StoreError, Timestamp, Verdict};
+use tidegate::{Limiter, Store, StoreError, Timestamp, Verdict};
+use tidegate_middleware::{Answers, Asked, Degraded, Marks, Refused, Settled, at_once};
 
-use crate::error::{OnStoreError, Refused};
-use crate::head::{Degraded, RequestHead};
-use crate::headers::Marks;
+use crate::head::RequestHead;
 use crate::hook::Hook;
-use crate::http::{Format, advise, refuse};
-use crate::rules::{Asked, Item, Rules};
-use crate::store::{at_once, heard, take};
+use crate::http::{Lines, advise, refuse};
+use crate::rules::Rules;
 
 /// What a layer and its services share.
 #[derive(Debug)]
@@ -21,30 +19,11 @@ pub(crate) struct Core<S, R, P, H> {
     pub(crate) rules: R,
     pub(crate) prelude: Arc<P>,
     pub(crate) hooks: H,
-    pub(crate) answers: Answers,
+    pub(crate) answers: Answers<Respond>,
 }
 
 /// How a response of one's own is made.
 pub(crate) type Respond = Arc<dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync>;
-
-/// How requests are answered.
-#[derive(Clone, Default)]
-pub(crate) struct Answers {
-    pub(crate) dialect: HeaderDialect,
-    pub(crate) format: Format,
-    pub(crate) on_store_error: OnStoreError,
-    pub(crate) respond: Option<Respond>,
-}
-
-impl std::fmt::Debug for Answers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answers")
-            .field("dialect", &self.dialect)
-            .field("format", &self.format)
-            .field("on_store_error", &self.on_store_error)
-            .finish_non_exhaustive()
-    }
-}
 
 /// What becomes of a request.
 pub(crate) enum Step<T, G> {
@@ -88,7 +67,7 @@ where
         if asked.items().is_empty() {
             return Step::Pass(Pass { marks: Marks::default(), guard: H::Guard::default() });
         }
-        let take = match take(&self.limiter, &mut asked) {
+        let take = match asked.take(&self.limiter) {
             Ok(take) => take,
             Err(error) => {
                 let reason = error.to_string();
@@ -109,35 +88,22 @@ where
         asked: Asked<'_>,
         verdict: Result<Verdict, StoreError>,
     ) -> Step<T, H::Guard> {
-        let verdict = match heard(&self.limiter, &asked, self.answers.on_store_error, verdict) {
-            Ok(verdict) => verdict,
-            Err(error) => return self.without_store(request, &error),
-        };
-        let governing = verdict.governing();
-        let (item, decision) = (&asked.items()[governing], &verdict.decisions()[governing]);
-        let policies = asked.items().iter().map(Item::policy);
-        let marks = Marks::of(self.answers.dialect, policies, item.policy(), decision);
-        if verdict.is_allowed() {
-            return Step::Pass(self.pass(marks, asked, verdict.at()));
+        let settled = self.answers.settle(&self.limiter, &asked, verdict, |refused, marks| {
+            let mut response = self.refuse(refused, request);
+            marks.write(&mut Lines(response.headers_mut()));
+            response
+        });
+        match settled {
+            Settled::Pass { marks, taken_at: Some(at) } => Step::Pass(self.pass(marks, asked, at)),
+            Settled::Pass { marks, taken_at: None } => {
+                Step::Pass(Pass { marks, guard: H::Guard::default() })
+            }
+            Settled::Answer(response) => Step::Answer(response),
         }
-        let refused = Refused::Limited { policy: item.policy(), decision };
-        let mut response = self.refuse(&refused, request);
-        marks.write(response.headers_mut());
-        Step::Answer(response)
     }
 
     fn pass(&self, marks: Marks, asked: Asked<'_>, at: Timestamp) -> Pass<H::Guard> {
         Pass { marks, guard: self.hooks.open(&self.limiter, asked, at) }
-    }
-
-    /// What the stance says when the store could not answer.
-    fn without_store<T>(&self, request: &RequestHead<'_>, error: &StoreError) -> Step<T, H::Guard> {
-        match self.answers.on_store_error {
-            OnStoreError::Allow => {
-                Step::Pass(Pass { marks: Marks::degraded(), guard: H::Guard::default() })
-            }
-            OnStoreError::Deny => Step::Answer(self.refuse(&Refused::StoreFailed(error), request)),
-        }
     }
 
     fn refuse(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Response<Bytes> {

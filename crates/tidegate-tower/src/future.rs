@@ -13,6 +13,7 @@ use tower_service::Service;
 use crate::body::Body;
 use crate::core::Pass;
 use crate::hook::{Guard, Hook, ResponseHead};
+use crate::http::Lines;
 use crate::parked::{Leave, Parked};
 use crate::prelude::Prelude;
 use crate::rules::Rules;
@@ -82,7 +83,7 @@ where
                     let mut response = ready!(future.poll(context))?;
                     let mut pass = pass.take().expect("polled after it was ready");
                     pass.guard.answered(&ResponseHead::of(&response));
-                    pass.marks.write(response.headers_mut());
+                    pass.marks.write(&mut Lines(response.headers_mut()));
                     return Poll::Ready(Ok(response.map(|body| Body::inner(body, pass.guard))));
                 }
                 StateProjection::Answered { response } => {

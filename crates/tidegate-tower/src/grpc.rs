@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::Response;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use tidegate::{Decision, Outcome};
+use tidegate_middleware::Refused;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 
 pub use messages::{MessageFuture, MessageLimit, MessageLimitLayer};
 
-use crate::error::Refused;
 use crate::head::RequestHead;
 
 /// Whether the request is a gRPC call.
@@ -33,7 +33,7 @@ pub(crate) fn status(refused: &Refused<'_>) -> Status {
     let Refused::Limited { policy, decision } = refused else {
         let code = match refused {
             Refused::StoreFailed(_) => Code::Unavailable,
-            Refused::BadRequest(_) | Refused::Limited { .. } => Code::InvalidArgument,
+            _ => Code::InvalidArgument,
         };
         return Status::new(code, message);
     };

@@ -103,8 +103,3 @@ impl<'a> RequestHead<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PeerAddr(pub SocketAddr);
-
-/// Left in the extensions of a request that passes because the store could not answer (see
-/// [`RateLimitLayer::on_store_error`](crate::RateLimitLayer::on_store_error)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Degraded;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use tidegate::{Cost, Limiter, Store, Timestamp};
-
-use crate::rules::Asked;
+use tidegate_middleware::{Asked, Taken};
 
 pub use tab::Tab;
 
@@ -89,7 +88,7 @@ impl<S: Store> Hook<S> for Hooks {
     type Guard = Tab<S>;
 
     fn open(&self, limiter: &Arc<Limiter<S>>, asked: Asked<'_>, at: Timestamp) -> Tab<S> {
-        Tab::open(Arc::clone(limiter), asked.into_owned(), at, self.clone())
+        Tab::open(Taken::new(Arc::clone(limiter), asked.into_owned(), at), self.clone())
     }
 }
 

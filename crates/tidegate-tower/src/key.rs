@@ -3,20 +3,18 @@
 mod combined;
 mod forwarded;
 mod header;
-mod peer;
 mod request;
 
 pub use combined::{Costed, Or, OrSkip};
 pub use forwarded::ForwardedIp;
 pub use header::Header;
-pub use peer::PeerIp;
+pub use request::ByMethod;
 #[cfg(feature = "axum")]
 pub use request::MatchedRoute;
-pub use request::{ByMethod, Extension};
 
-use crate::ask::{Ask, IntoCost, IntoKey};
+use tidegate_middleware::{Ask, IntoCost, IntoKey, KeyBuf};
+
 use crate::head::RequestHead;
-use crate::keybuf::KeyBuf;
 
 /// Finds out whom a request is counted for.
 ///

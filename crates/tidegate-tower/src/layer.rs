@@ -5,15 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use tidegate::{Cost, HeaderDialect, Limiter, Policy, Store};
+use tidegate_middleware::{Answers, Format, IntoCost, IntoKey, OnStoreError, PeerIp, Refused};
 use tower_layer::Layer;
 
-use crate::ask::{IntoCost, IntoKey};
-use crate::core::{Answers, Core};
-use crate::error::{OnStoreError, Refused};
+use crate::core::{Core, Respond};
 use crate::head::RequestHead;
 use crate::hook::{Hooks, NoHooks, ResponseHead, Served};
-use crate::http::Format;
-use crate::key::{Costed, Extractor, PeerIp};
+use crate::key::{Costed, Extractor};
 use crate::prelude::{Awaited, NoPrelude, Resolved};
 use crate::rules::{And, Rule};
 use crate::service::RateLimit;
@@ -309,7 +307,7 @@ impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
         }
     }
 
-    fn with_answers(self, change: impl FnOnce(&mut Answers)) -> Self {
+    fn with_answers(self, change: impl FnOnce(&mut Answers<Respond>)) -> Self {
         let mut answers = self.core.answers.clone();
         change(&mut answers);
         self.rebuilt(|rules| rules, answers)
@@ -324,7 +322,7 @@ impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
     fn rebuilt<N>(
         self,
         rules: impl FnOnce(R) -> N,
-        answers: Answers,
+        answers: Answers<Respond>,
     ) -> RateLimitLayer<S, N, P, H> {
         let core = &self.core;
         RateLimitLayer {

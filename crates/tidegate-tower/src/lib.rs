@@ -24,44 +24,32 @@
 //! [`PaceLayer`] is for the other side: a client that waits until it may call, and so keeps to the
 //! limits of those it calls.
 
-mod ask;
 mod body;
 mod core;
-mod error;
-mod forwarded;
 mod future;
 #[cfg(feature = "grpc")]
 mod grpc;
 pub mod guide;
 mod head;
-mod headers;
 mod hook;
 mod http;
-mod ip;
 mod key;
-mod keybuf;
 mod layer;
 mod pace;
 mod parked;
 mod prelude;
 mod rules;
 mod service;
-mod store;
 
-pub use ask::{Ask, Charge, IntoCost, IntoKey, Reason, Terms};
 pub use body::Body;
-pub use error::{OnStoreError, Refused};
-pub use forwarded::Trust;
 pub use future::ResponseFuture;
 #[cfg(feature = "grpc")]
 pub use grpc::{MessageFuture, MessageLimit, MessageLimitLayer};
-pub use head::{Degraded, PeerAddr, RequestHead};
+pub use head::{PeerAddr, RequestHead};
 pub use hook::{Hooks, NoHooks, ResponseHead, Served, Tab};
-pub use ip::{AddressKey, Cidr, CidrError};
 #[cfg(feature = "axum")]
 pub use key::MatchedRoute;
-pub use key::{ByMethod, Costed, Extension, Extractor, ForwardedIp, Header, Or, OrSkip, PeerIp};
-pub use keybuf::KeyBuf;
+pub use key::{ByMethod, Costed, Extractor, ForwardedIp, Header, Or, OrSkip};
 pub use layer::RateLimitLayer;
 pub use pace::{
     Advice, NoAdvice, OneKey, PaceFailure, PaceKey, PaceLayer, Paced, RetryAfter, retry_after,
@@ -69,6 +57,10 @@ pub use pace::{
 pub use prelude::{Awaited, NoPrelude, Resolved};
 pub use rules::{And, Rule};
 pub use service::RateLimit;
+pub use tidegate_middleware::{
+    AddressKey, Ask, Charge, Cidr, CidrError, Degraded, Extension, IntoCost, IntoKey, KeyBuf,
+    OnStoreError, PeerIp, Reason, Refused, Terms, Trust,
+};
 
 /// The examples of the project's README, compiled and run: here since some of them are of this crate,
 /// and the library below it must not know it.

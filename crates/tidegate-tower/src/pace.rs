@@ -12,14 +12,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tidegate::{Amount, Cost, Key, Pacer, Span, Store, Timer};
+use tidegate_middleware::{Ask, IntoKey, KeyBuf, Reason};
 use tower_service::Service;
 
 pub use advice::{Advice, NoAdvice, RetryAfter, retry_after};
 pub use error::PaceFailure;
 pub use layer::PaceLayer;
-
-use crate::ask::{Ask, IntoKey, Reason};
-use crate::keybuf::KeyBuf;
 
 /// Whom a request of a client counts for: what [`PaceLayer::key`] takes. A function of the request
 /// is one.

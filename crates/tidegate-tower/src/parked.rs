@@ -8,13 +8,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tidegate::Store;
+use tidegate_middleware::{Asked, Charge};
 use tower_service::Service;
 
 use crate::core::{Core, Pass, Step};
 use crate::head::RequestHead;
 use crate::hook::Hook;
 use crate::prelude::{Prelude, Resolution};
-use crate::rules::{Asked, Rules};
+use crate::rules::Rules;
 
 pin_project! {
     /// A request with the service that is ready for it.
@@ -91,7 +92,7 @@ where
         loop {
             let step = match this.stage.as_mut().project() {
                 StageProjection::Resolving { found } => {
-                    let resolution = Resolution::of(ready!(found.poll(context)));
+                    let resolution = Resolution(Charge::key(ready!(found.poll(context))));
                     let request = this.request.as_mut().expect(POLLED);
                     request.extensions_mut().insert(resolution);
                     this.core.ask(&RequestHead::of(request))

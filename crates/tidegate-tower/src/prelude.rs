@@ -2,10 +2,10 @@
 
 use std::future::{Future, Ready};
 
-use crate::ask::{Ask, IntoKey};
+use tidegate_middleware::{Ask, Charge, IntoKey, KeyBuf};
+
 use crate::head::RequestHead;
 use crate::key::Extractor;
-use crate::keybuf::KeyBuf;
 
 /// What comes before the question. Not to be implemented outside of this crate.
 pub trait Prelude {
@@ -53,25 +53,13 @@ pub struct Resolved;
 
 /// What was waited for, on its way to the question.
 #[derive(Clone, Debug)]
-pub(crate) struct Resolution {
-    key: KeyBuf,
-    ask: Ask,
-}
-
-impl Resolution {
-    pub(crate) fn of(found: impl IntoKey) -> Resolution {
-        let mut key = KeyBuf::new();
-        let ask = found.into_key(&mut key);
-        Resolution { key, ask }
-    }
-}
+pub(crate) struct Resolution(pub(crate) Charge);
 
 impl Extractor for Resolved {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
-        let Some(resolution) = request.extensions().get::<Resolution>() else {
-            return Ask::Missing("the key was not looked up".into());
-        };
-        key.push(resolution.key.as_bytes());
-        resolution.ask.clone()
+        match request.extensions().get::<Resolution>() {
+            Some(Resolution(charge)) => charge.clone().into_key(key),
+            None => Ask::Missing("the key was not looked up".into()),
+        }
     }
 }

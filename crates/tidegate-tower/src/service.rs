@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use tidegate::Store;
+use tidegate_middleware::PeerIp;
 use tower_service::Service;
 
 use crate::body::Body;
@@ -13,7 +14,6 @@ use crate::core::{Core, Step};
 use crate::future::ResponseFuture;
 use crate::head::RequestHead;
 use crate::hook::{Hook, NoHooks};
-use crate::key::PeerIp;
 use crate::parked::Parked;
 use crate::prelude::{NoPrelude, Prelude};
 use crate::rules::{Rule, Rules};

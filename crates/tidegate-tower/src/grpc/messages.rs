@@ -10,16 +10,16 @@ use std::task::{Context, Poll};
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tidegate::{Limiter, Store};
+use tidegate_middleware::{Asked, OnStoreError, PeerIp, Refused};
 use tonic::Status;
 use tonic::body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::error::{OnStoreError, Refused};
 use crate::grpc::status;
 use crate::head::RequestHead;
-use crate::key::{Extractor, PeerIp};
-use crate::rules::{Asked, Rule, Rules};
+use crate::key::Extractor;
+use crate::rules::{Rule, Rules};
 use metered::Metered;
 
 /// Limits the messages that a gRPC client sends, in streams as in single calls.

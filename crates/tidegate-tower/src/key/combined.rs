@@ -1,9 +1,9 @@
 //! Extractors made of others.
 
+use tidegate_middleware::{Ask, IntoCost, KeyBuf, Terms};
+
 use super::Extractor;
-use crate::ask::{Ask, IntoCost, Terms};
 use crate::head::RequestHead;
-use crate::keybuf::KeyBuf;
 
 /// By one extractor, or by another where that finds no key (see [`Extractor::or`]).
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +15,8 @@ pub struct Or<K, F> {
 impl<K: Extractor, F: Extractor> Extractor for Or<K, F> {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
         let start = key.len();
-        match self.first.extract(request, key) {
-            Ask::Missing(_) => {
-                key.truncate(start);
-                self.fallback.extract(request, key)
-            }
-            ask => ask,
-        }
+        let ask = self.first.extract(request, key);
+        ask.or(start, key, |key| self.fallback.extract(request, key))
     }
 }
 
@@ -31,10 +26,7 @@ pub struct OrSkip<K>(pub(super) K);
 
 impl<K: Extractor> Extractor for OrSkip<K> {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
-        match self.0.extract(request, key) {
-            Ask::Missing(_) => Ask::Skip,
-            ask => ask,
-        }
+        self.0.extract(request, key).or_skip()
     }
 }
 
@@ -52,13 +44,7 @@ where
     C: IntoCost,
 {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
-        match self.key.extract(request, key) {
-            Ask::Limit(Terms { cost: None, policy }) => match (self.cost)(request).into_cost() {
-                Ok(cost) => Ask::Limit(Terms { cost: Some(cost), policy }),
-                Err(reason) => Ask::Missing(reason),
-            },
-            ask => ask,
-        }
+        self.key.extract(request, key).at(|| (self.cost)(request))
     }
 }
 
@@ -69,25 +55,6 @@ impl<K: Extractor> Extractor for std::sync::Arc<K> {
     }
 }
 
-/// Writes one part of a combined key, and takes up the terms it comes with.
-fn extract_part<K: Extractor>(
-    part: &K,
-    request: &RequestHead<'_>,
-    key: &mut KeyBuf,
-    terms: &mut Terms,
-) -> Result<(), Ask> {
-    let start = key.len();
-    match part.extract(request, key) {
-        Ask::Limit(found) => {
-            key.close_part(start);
-            terms.cost = found.cost.or(terms.cost);
-            terms.policy = found.policy.or_else(|| terms.policy.take());
-            Ok(())
-        }
-        ask => Err(ask),
-    }
-}
-
 macro_rules! combine {
     ($($part:ident $place:tt),+) => {
         /// By all parts together: another value of any of them is another key. What one part does not
@@ -95,7 +62,7 @@ macro_rules! combine {
         impl<$($part: Extractor),+> Extractor for ($($part,)+) {
             fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
                 let mut terms = Terms::default();
-                $(if let Err(ask) = extract_part(&self.$place, request, key, &mut terms) {
+                $(if let Err(ask) = terms.part(key, |key| self.$place.extract(request, key)) {
                     return ask;
                 })+
                 Ask::Limit(terms)

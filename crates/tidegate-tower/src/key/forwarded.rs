@@ -1,13 +1,10 @@
 //! By the address behind proxies.
 
 use http::header::{FORWARDED, HeaderName, HeaderValue};
+use tidegate_middleware::{Ask, ForwardedKey, KeyBuf, Trust};
 
 use super::Extractor;
-use crate::ask::Ask;
-use crate::forwarded::Trust;
 use crate::head::RequestHead;
-use crate::ip::AddressKey;
-use crate::keybuf::KeyBuf;
 
 /// By the address that trusted proxies ask for; that of the peer where they cannot be believed.
 ///
@@ -28,10 +25,8 @@ use crate::keybuf::KeyBuf;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ForwardedIp {
-    trust: Trust,
     header: HeaderName,
-    with_ports: bool,
-    key: AddressKey,
+    key: ForwardedKey,
 }
 
 impl ForwardedIp {
@@ -39,10 +34,8 @@ impl ForwardedIp {
     #[must_use]
     pub fn new(trust: Trust) -> ForwardedIp {
         ForwardedIp {
-            trust,
             header: HeaderName::from_static("x-forwarded-for"),
-            with_ports: false,
-            key: AddressKey::default(),
+            key: ForwardedKey::new(trust),
         }
     }
 
@@ -62,28 +55,23 @@ impl ForwardedIp {
     /// ports into `X-Forwarded-For`. Without, they are not believed. `Forwarded` always has ports.
     #[must_use]
     pub fn with_ports(self) -> ForwardedIp {
-        ForwardedIp { with_ports: true, ..self }
+        ForwardedIp { key: self.key.with_ports(), ..self }
     }
 
     /// Counts IPv6 addresses by this many leading bits; 64 by default.
     #[must_use]
     pub fn v6_prefix(self, bits: u8) -> ForwardedIp {
-        ForwardedIp { key: AddressKey::by_prefix(bits), ..self }
+        ForwardedIp { key: self.key.v6_prefix(bits), ..self }
     }
 }
 
 impl Extractor for ForwardedIp {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
-        let Some(peer) = request.peer() else {
-            return Ask::Missing("the address of the peer is not known".into());
-        };
         let lines = request.headers().get_all(&self.header).iter().map(HeaderValue::as_bytes);
-        let client = if self.header == FORWARDED {
-            self.trust.client_of_forwarded(peer, lines)
+        if self.header == FORWARDED {
+            self.key.write_rfc7239(request.peer(), lines, key)
         } else {
-            self.trust.client_of_list(peer, lines, self.with_ports)
-        };
-        self.key.write(client, key);
-        Ask::limit()
+            self.key.write_listed(request.peer(), lines, key)
+        }
     }
 }

@@ -1,13 +1,10 @@
 //! By a header: an API key, a user, a tenant.
 
-use http::HeaderName;
-use siphasher::sip128::{Hasher128, SipHasher24};
-use std::hash::Hasher;
+use http::{HeaderName, HeaderValue};
+use tidegate_middleware::{Ask, HeaderKey, KeyBuf};
 
 use super::Extractor;
-use crate::ask::{Ask, Reason, bytes_as_key};
 use crate::head::RequestHead;
-use crate::keybuf::KeyBuf;
 
 /// By the value of a header. A request that has it not, empty, or more than once has no key.
 ///
@@ -27,18 +24,15 @@ use crate::keybuf::KeyBuf;
 #[derive(Clone, Debug)]
 pub struct Header {
     name: HeaderName,
-    hash: Option<[u8; 16]>,
-    missing: Reason,
-    repeated: Reason,
+    key: HeaderKey,
 }
 
 impl Header {
     /// By this header, as it is.
     #[must_use]
     pub fn new(name: HeaderName) -> Header {
-        let missing = Reason::from(format!("{name}: missing"));
-        let repeated = Reason::from(format!("{name}: given more than once"));
-        Header { name, hash: None, missing, repeated }
+        let key = HeaderKey::new(name.as_str());
+        Header { name, key }
     }
 
     /// By 128 bits of a hash (SipHash-2-4) of the value, so that a secret does not lie in the store,
@@ -52,28 +46,13 @@ impl Header {
     /// store can try values out. All processes that share a store must share it.
     #[must_use]
     pub fn hashed_with(self, secret: [u8; 16]) -> Header {
-        Header { hash: Some(secret), ..self }
+        Header { key: self.key.hashed_with(secret), ..self }
     }
 }
 
 impl Extractor for Header {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
-        let mut lines = request.headers().get_all(&self.name).iter();
-        let Some(value) = lines.next().filter(|value| !value.is_empty()) else {
-            return Ask::Missing(self.missing.clone());
-        };
-        // Two would leave it to chance which of them counts.
-        if lines.next().is_some() {
-            return Ask::Missing(self.repeated.clone());
-        }
-        match &self.hash {
-            None => bytes_as_key(value.as_bytes(), key),
-            Some(secret) => {
-                let mut hasher = SipHasher24::new_with_key(secret);
-                hasher.write(value.as_bytes());
-                key.push(&hasher.finish128().as_bytes());
-                Ask::limit()
-            }
-        }
+        let lines = request.headers().get_all(&self.name).iter();
+        self.key.write(lines.map(HeaderValue::as_bytes), key)
     }
 }

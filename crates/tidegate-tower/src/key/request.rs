@@ -1,59 +1,18 @@
 //! By what layers outside have found out, and by what the request is.
 
-use std::fmt;
-use std::marker::PhantomData;
+use tidegate_middleware::{Ask, Extension, IntoKey, KeyBuf, PeerIp};
 
 use super::Extractor;
-use crate::ask::{Ask, IntoKey, Reason};
 use crate::head::RequestHead;
-use crate::keybuf::KeyBuf;
 
-/// By a value in the request's extensions: what a layer outside of this one has put there, a user who
-/// is logged in for instance. A request without one has no key.
-///
-/// # Examples
-///
-/// ```
-/// use tidegate_tower::Extension;
-///
-/// #[derive(Clone)]
-/// struct User { id: u64 }
-///
-/// let by_user = Extension::by(|user: &User| user.id);
-/// # let _ = by_user;
-/// ```
-pub struct Extension<T, F = fn(&T) -> T> {
-    key: F,
-    missing: Reason,
-    of: PhantomData<fn(&T)>,
-}
-
-impl<T: IntoKey + Clone> Extension<T> {
-    /// By the value itself.
-    #[must_use]
-    pub fn new() -> Extension<T> {
-        Extension { key: T::clone, missing: missing::<T>(), of: PhantomData }
+/// By [`RequestHead::peer`].
+impl Extractor for PeerIp {
+    fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
+        self.write(request.peer(), key)
     }
 }
 
-impl<T: IntoKey + Clone> Default for Extension<T> {
-    fn default() -> Extension<T> {
-        Extension::new()
-    }
-}
-
-impl<T, F, K> Extension<T, F>
-where
-    F: Fn(&T) -> K,
-    K: IntoKey,
-{
-    /// By what a function makes of the value.
-    #[must_use]
-    pub fn by(key: F) -> Extension<T, F> {
-        Extension { key, missing: missing::<T>(), of: PhantomData }
-    }
-}
-
+/// By what layers outside of this one have put into the request's extensions.
 impl<T, F, K> Extractor for Extension<T, F>
 where
     T: Send + Sync + 'static,
@@ -61,23 +20,7 @@ where
     K: IntoKey,
 {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
-        match request.extensions().get::<T>() {
-            Some(value) => (self.key)(value).into_key(key),
-            None => Ask::Missing(self.missing.clone()),
-        }
-    }
-}
-
-/// That there is no such value, in words.
-fn missing<T>() -> Reason {
-    let name = std::any::type_name::<T>();
-    let name = name.rsplit("::").next().unwrap_or(name);
-    Reason::from(format!("the request has no {name}"))
-}
-
-impl<T, F> fmt::Debug for Extension<T, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Extension").finish_non_exhaustive()
+        self.write(request.extensions().get(), key)
     }
 }
 

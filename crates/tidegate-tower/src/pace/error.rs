@@ -3,8 +3,7 @@
 use std::fmt;
 
 use tidegate::PaceError;
-
-use crate::ask::Reason;
+use tidegate_middleware::Reason;
 
 /// Why a paced call failed: in the service inside, or before it was called.
 ///

@@ -8,13 +8,11 @@ use bytes::Bytes;
 use http_body::Frame;
 use pin_project_lite::pin_project;
 use tidegate::{Limiter, Store, StoreError, Verdict};
+use tidegate_middleware::{Asked, OnStoreError, Refused, at_once};
 use tonic::Status;
 use tonic::body::Body;
 
-use crate::error::{OnStoreError, Refused};
 use crate::grpc::status;
-use crate::rules::Asked;
-use crate::store::{at_once, heard, take};
 
 /// How many bytes stand before each message: whether it is compressed, and its length.
 const PREFIX: u8 = 5;
@@ -98,13 +96,13 @@ impl<S: Store> Metered<S> {
 impl<S: Store> Meter<S> {
     /// Asks for one message.
     fn take(&mut self) -> Result<S::Take, Status> {
-        let take = take(&self.limiter, &mut self.asked);
+        let take = self.asked.take(&self.limiter);
         take.map_err(|error| status(&Refused::BadRequest(&error.to_string())))
     }
 
     /// What the store's answer means.
     fn judge(&self, verdict: Result<Verdict, StoreError>) -> Result<(), Status> {
-        let verdict = match heard(&self.limiter, &self.asked, self.stance, verdict) {
+        let verdict = match self.asked.heard(&self.limiter, self.stance, verdict) {
             Ok(verdict) => verdict,
             Err(_) if self.stance == OnStoreError::Allow => return Ok(()),
             Err(error) => return Err(status(&Refused::StoreFailed(&error))),

@@ -17,7 +17,7 @@ use crate::keybuf::KeyBuf;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tidegate_tower::Reason;
+/// use tidegate_middleware::Reason;
 ///
 /// let shared: Arc<str> = "no such user".into();
 /// assert_eq!(Reason::from(shared), Reason::from("no such user"));
@@ -79,7 +79,7 @@ impl fmt::Display for Reason {
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::Ask;
+/// use tidegate_middleware::Ask;
 ///
 /// assert!(matches!(Ask::limit(), Ask::Limit(terms) if terms.cost.is_none()));
 /// ```
@@ -89,28 +89,96 @@ pub enum Ask {
     Limit(Terms),
     /// It passes uncounted.
     Skip,
-    /// There is no key in it. It is refused with 400, unless a fallback was given (see
-    /// [`Extractor::or`](crate::Extractor::or)).
+    /// There is no key in it. It is refused with 400, unless there is a fallback.
     Missing(Reason),
     /// It is refused with 400, whatever the fallback.
     Reject(Reason),
 }
 
 impl Ask {
-    /// Counted at the cost and under the policy of the layer.
+    /// Counted at the cost and under the policy of the middleware.
     #[must_use]
     pub fn limit() -> Ask {
         Ask::Limit(Terms::default())
     }
+
+    /// Counted as another key says where there is none: what was written from `start` on makes place
+    /// for it.
+    #[inline]
+    #[must_use]
+    pub fn or(
+        self,
+        start: usize,
+        key: &mut KeyBuf,
+        fallback: impl FnOnce(&mut KeyBuf) -> Ask,
+    ) -> Ask {
+        match self {
+            Ask::Missing(_) => {
+                key.truncate(start);
+                fallback(key)
+            }
+            ask => ask,
+        }
+    }
+
+    /// Not counted where there is no key.
+    #[inline]
+    #[must_use]
+    pub fn or_skip(self) -> Ask {
+        match self {
+            Ask::Missing(_) => Ask::Skip,
+            ask => ask,
+        }
+    }
+
+    /// Counted at the cost that a function finds, when no other was found before. A cost that cannot
+    /// be found is like a key that is not there.
+    #[inline]
+    #[must_use]
+    pub fn at<C: IntoCost>(self, cost: impl FnOnce() -> C) -> Ask {
+        match self {
+            Ask::Limit(Terms { cost: None, policy }) => match cost().into_cost() {
+                Ok(cost) => Ask::Limit(Terms { cost: Some(cost), policy }),
+                Err(reason) => Ask::Missing(reason),
+            },
+            ask => ask,
+        }
+    }
 }
 
-/// On which terms a request is counted; what is absent is as the layer has it.
+/// On which terms a request is counted; what is absent is as the middleware has it.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     /// How much it costs.
     pub cost: Option<Cost>,
     /// Which limits decide.
     pub policy: Option<Arc<Policy>>,
+}
+
+impl Terms {
+    /// Writes one part of a combined key, so that it cannot run into its neighbours, and takes up the
+    /// terms that it comes with.
+    ///
+    /// # Errors
+    ///
+    /// What the part says in place of a key: it stands for the whole.
+    #[inline]
+    pub fn part(
+        &mut self,
+        key: &mut KeyBuf,
+        extract: impl FnOnce(&mut KeyBuf) -> Ask,
+    ) -> Result<(), Ask> {
+        let start = key.len();
+        match extract(key) {
+            Ask::Limit(found) => {
+                key.close_part(start);
+                self.cost = found.cost.or(self.cost);
+                self.policy = found.policy.or_else(|| self.policy.take());
+                Ok(())
+            }
+            ask => Err(ask),
+        }
+    }
 }
 
 /// A key with terms of its own: what a function gives that decides more than the key.
@@ -120,7 +188,7 @@ pub struct Terms {
 /// ```
 /// use std::sync::Arc;
 /// use tidegate::{Amount, Limit, Policy};
-/// use tidegate_tower::Charge;
+/// use tidegate_middleware::Charge;
 ///
 /// let gold = Arc::new(Policy::new("gold", [Limit::quota("burst", "100/s")?])?);
 /// let charge = Charge::key("alice").cost(Amount::from_units(2)).under(gold);
@@ -163,7 +231,7 @@ impl Charge {
         self
     }
 
-    /// Under this policy, over the layer's store.
+    /// Under this policy, over the same store.
     #[must_use]
     pub fn under(mut self, policy: Arc<Policy>) -> Charge {
         if let Ask::Limit(terms) = &mut self.ask {
@@ -180,7 +248,7 @@ impl Charge {
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::{Ask, IntoKey, KeyBuf};
+/// use tidegate_middleware::{Ask, IntoKey, KeyBuf};
 ///
 /// /// A user's number.
 /// struct User(u64);
@@ -278,7 +346,7 @@ impl IntoKey for Charge {
 ///
 /// ```
 /// use tidegate::Amount;
-/// use tidegate_tower::IntoCost;
+/// use tidegate_middleware::IntoCost;
 ///
 /// assert_eq!(3_u64.into_cost(), Ok(Amount::from_units(3)));
 /// assert!("2.5".parse::<Amount>().into_cost().is_ok());

@@ -9,7 +9,7 @@ use tidegate::{Decision, Outcome, Policy, StoreError};
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::Refused;
+/// use tidegate_middleware::Refused;
 ///
 /// assert_eq!(Refused::BadRequest("no such user").to_string(), "no such user");
 /// ```
@@ -25,11 +25,30 @@ pub enum Refused<'a> {
     },
     /// There is no key in it, or no cost could be found; the text says which.
     BadRequest(&'a str),
-    /// The store could not answer, and the layer's stance is to deny.
+    /// The store could not answer, and the stance is to deny.
     StoreFailed(&'a StoreError),
 }
 
 impl Refused<'_> {
+    /// The status of its answer: 429, 400 or 503.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Refused::Limited { .. } => 429,
+            Refused::BadRequest(_) => 400,
+            Refused::StoreFailed(_) => 503,
+        }
+    }
+
+    /// When to come back, in whole seconds: of a denial alone.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        match self {
+            Refused::Limited { decision, .. } => decision.retry_after_secs(),
+            Refused::BadRequest(_) | Refused::StoreFailed(_) => None,
+        }
+    }
+
     /// The limit that governs, when it was a limit.
     pub(crate) fn limit(&self) -> Option<&str> {
         match self {
@@ -60,7 +79,7 @@ impl fmt::Display for Refused<'_> {
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::OnStoreError;
+/// use tidegate_middleware::OnStoreError;
 ///
 /// assert_eq!(OnStoreError::default(), OnStoreError::Deny);
 /// ```
@@ -69,7 +88,11 @@ pub enum OnStoreError {
     /// They are answered with 503 `service unavailable`.
     #[default]
     Deny,
-    /// They pass, with [`Degraded`](crate::Degraded) in their extensions and `X-RateLimit-Degraded: 1`
-    /// on their answers.
+    /// They pass, with [`Degraded`] in their extensions and `X-RateLimit-Degraded: 1` on their answers.
     Allow,
 }
+
+/// Left in the extensions of a request that passes because the store could not answer (see
+/// [`OnStoreError::Allow`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Degraded;

@@ -5,31 +5,37 @@ use std::future::Ready;
 
 use tidegate::{KeyError, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Verdict};
 
-use crate::error::OnStoreError;
-use crate::rules::Asked;
+use crate::asked::Asked;
+use crate::refused::OnStoreError;
 
-/// Begins to ask: the limiter's store for all checks together.
-pub(crate) fn take<S: Store>(
-    limiter: &Limiter<S>,
-    asked: &mut Asked<'_>,
-) -> Result<S::Take, KeyError> {
-    asked.started = limiter.observer().map(|_| Stopwatch::start());
-    Ok(limiter.store().take(&asked.checks()?))
-}
-
-/// Hears the answer, and tells the limiter's observer of it. One that has not a decision for each
-/// check is a failure of the store.
-pub(crate) fn heard<S>(
-    limiter: &Limiter<S>,
-    asked: &Asked<'_>,
-    stance: OnStoreError,
-    answer: Result<Verdict, StoreError>,
-) -> Result<Verdict, StoreError> {
-    let answer = answer.and_then(|verdict| whole(verdict, asked));
-    if let Some(started) = asked.started {
-        tell(limiter, asked, stance, answer.as_ref(), started.elapsed());
+impl Asked<'_> {
+    /// Begins to ask: the limiter's store for all checks together.
+    ///
+    /// # Errors
+    ///
+    /// A key that is empty, or too long.
+    pub fn take<S: Store>(&mut self, limiter: &Limiter<S>) -> Result<S::Take, KeyError> {
+        self.started = limiter.observer().map(|_| Stopwatch::start());
+        Ok(limiter.store().take(&self.checks()?))
     }
-    answer
+
+    /// Hears the answer, and tells the limiter's observer of it, and what the stance makes of a failure.
+    ///
+    /// # Errors
+    ///
+    /// The store's failure. An answer that has not a decision for each check is one too.
+    pub fn heard<S>(
+        &self,
+        limiter: &Limiter<S>,
+        stance: OnStoreError,
+        answer: Result<Verdict, StoreError>,
+    ) -> Result<Verdict, StoreError> {
+        let answer = answer.and_then(|verdict| whole(verdict, self));
+        if let Some(started) = self.started {
+            tell(limiter, self, stance, answer.as_ref(), started.elapsed());
+        }
+        answer
+    }
 }
 
 fn whole(verdict: Verdict, asked: &Asked<'_>) -> Result<Verdict, StoreError> {
@@ -61,9 +67,12 @@ fn tell<S>(
 /// What a store answers that never waits.
 type AtOnce = Ready<Result<Verdict, StoreError>>;
 
-/// The answer, when the store's type says that it is there; else the future again. The compiler knows
-/// which of both it is.
-pub(crate) fn at_once<T>(take: T) -> Result<Result<Verdict, StoreError>, T>
+/// The answer, when the store's type says that it is there. The compiler knows whether it is.
+///
+/// # Errors
+///
+/// The future again, of a store that is waited for.
+pub fn at_once<T>(take: T) -> Result<Result<Verdict, StoreError>, T>
 where
     T: Future<Output = Result<Verdict, StoreError>> + 'static,
 {

@@ -12,7 +12,7 @@ use crate::keybuf::KeyBuf;
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::{AddressKey, KeyBuf};
+/// use tidegate_middleware::{AddressKey, KeyBuf};
 ///
 /// let mut key = KeyBuf::new();
 /// AddressKey::default().write("2001:db8:1:1::14".parse()?, &mut key);
@@ -84,7 +84,7 @@ const fn mask(bits: u8) -> u128 {
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::Cidr;
+/// use tidegate_middleware::Cidr;
 ///
 /// let inside: Cidr = "10.0.0.0/8".parse()?;
 /// assert!(inside.contains("10.1.2.3".parse()?));
@@ -154,7 +154,7 @@ impl fmt::Display for Cidr {
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::Cidr;
+/// use tidegate_middleware::Cidr;
 ///
 /// let error = "10.0.0.0/33".parse::<Cidr>().unwrap_err();
 /// assert!(error.to_string().starts_with("`10.0.0.0/33` is no range of addresses"));

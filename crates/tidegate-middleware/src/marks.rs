@@ -2,21 +2,60 @@
 
 use std::cell::RefCell;
 
-use bytes::BytesMut;
-use http::HeaderMap;
-use http::header::{HeaderName, HeaderValue};
+use bytes::{Bytes, BytesMut};
 use tidegate::{Decision, HeaderDialect, Policy};
 
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const STATE: HeaderName = HeaderName::from_static("ratelimit");
-const LEGACY_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const LEGACY_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const LEGACY_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const DEGRADED: HeaderName = HeaderName::from_static("x-ratelimit-degraded");
+/// A header that says something of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `RateLimit-Policy`: all limits.
+    Policy,
+    /// `RateLimit`: the limit that governs.
+    State,
+    /// `X-RateLimit-Limit`.
+    LegacyLimit,
+    /// `X-RateLimit-Remaining`.
+    LegacyRemaining,
+    /// `X-RateLimit-Reset`: seconds to wait.
+    LegacyReset,
+    /// `X-RateLimit-Degraded`: the store could not answer.
+    Degraded,
+    /// `Retry-After`: seconds to wait.
+    RetryAfter,
+}
+
+impl Field {
+    /// Its name, in lower case.
+    #[inline]
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Field::Policy => "ratelimit-policy",
+            Field::State => "ratelimit",
+            Field::LegacyLimit => "x-ratelimit-limit",
+            Field::LegacyRemaining => "x-ratelimit-remaining",
+            Field::LegacyReset => "x-ratelimit-reset",
+            Field::Degraded => "x-ratelimit-degraded",
+            Field::RetryAfter => "retry-after",
+        }
+    }
+}
+
+/// The headers of an answer, in whatever type a framework keeps them.
+pub trait Fields {
+    /// Whether there is such a header.
+    fn has(&self, field: Field) -> bool;
+
+    /// Sets a header to one line.
+    fn set(&mut self, field: Field, value: Bytes);
+
+    /// Adds a line to a header.
+    fn add(&mut self, field: Field, value: Bytes);
+}
 
 /// What the answer to a request will say about its limits.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
+pub struct Marks {
     draft: Option<Draft>,
     legacy: Option<Legacy>,
     degraded: bool,
@@ -24,8 +63,8 @@ pub(crate) struct Marks {
 
 #[derive(Debug)]
 struct Draft {
-    policy: HeaderValue,
-    state: HeaderValue,
+    policy: Bytes,
+    state: Bytes,
 }
 
 #[derive(Debug)]
@@ -37,53 +76,57 @@ struct Legacy {
 
 impl Marks {
     /// That the store could not answer, and nothing else.
-    pub(crate) fn degraded() -> Marks {
+    #[must_use]
+    pub fn degraded() -> Marks {
         Marks { degraded: true, ..Marks::default() }
     }
 
-    pub(crate) fn is_degraded(&self) -> bool {
+    /// Whether the store could not answer.
+    #[inline]
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
         self.degraded
     }
 
     /// What the dialect says of this decision under `governing`, one of the policies asked.
-    pub(crate) fn of<'a>(
+    #[must_use]
+    pub fn of<'a>(
         dialect: HeaderDialect,
         policies: impl Iterator<Item = &'a Policy>,
         governing: &Policy,
         decision: &Decision,
     ) -> Marks {
         make_room();
-        let draft = dialect.has_draft().then(|| {
-            let policy = value(|text| write_policies(policies, text))?;
-            let state = value(|text| decision.write_state_field(governing, text))?;
-            Some(Draft { policy, state })
+        let draft = dialect.has_draft().then(|| Draft {
+            policy: value(|text| write_policies(policies, text)),
+            state: value(|text| decision.write_state_field(governing, text)),
         });
         let legacy = dialect.has_legacy().then(|| Legacy {
             limit: decision.limit.whole_units(),
             remaining: decision.remaining.whole_units(),
             reset: decision.legacy_reset_secs(),
         });
-        Marks { draft: draft.flatten(), legacy, degraded: false }
+        Marks { draft, legacy, degraded: false }
     }
 
-    /// Adds the headers. Where a layer closer to the service has said something about its own limits,
-    /// that stands, and only the list of policies grows.
-    pub(crate) fn write(self, headers: &mut HeaderMap) {
+    /// Adds the headers. Where a limit closer to the service has said something, that stands, and only
+    /// the list of policies grows.
+    pub fn write(self, fields: &mut impl Fields) {
         if let Some(draft) = self.draft {
-            if headers.contains_key(STATE) {
-                headers.append(POLICY, draft.policy);
+            if fields.has(Field::State) {
+                fields.add(Field::Policy, draft.policy);
             } else {
-                headers.insert(POLICY, draft.policy);
-                headers.insert(STATE, draft.state);
+                fields.set(Field::Policy, draft.policy);
+                fields.set(Field::State, draft.state);
             }
         }
-        if let Some(legacy) = self.legacy.filter(|_| !headers.contains_key(LEGACY_LIMIT)) {
-            headers.insert(LEGACY_LIMIT, number(legacy.limit));
-            headers.insert(LEGACY_REMAINING, number(legacy.remaining));
-            headers.insert(LEGACY_RESET, number(legacy.reset));
+        if let Some(legacy) = self.legacy.filter(|_| !fields.has(Field::LegacyLimit)) {
+            fields.set(Field::LegacyLimit, number(legacy.limit));
+            fields.set(Field::LegacyRemaining, number(legacy.remaining));
+            fields.set(Field::LegacyReset, number(legacy.reset));
         }
         if self.degraded {
-            headers.insert(DEGRADED, HeaderValue::from_static("1"));
+            fields.set(Field::Degraded, Bytes::from_static(b"1"));
         }
     }
 }
@@ -132,19 +175,21 @@ fn make_room() {
 
 /// The header value that `write` writes, cut from a buffer of the thread's own: it is used again once
 /// the answers that were cut from it are sent, so that most values cost no allocation.
-fn value(write: impl FnOnce(&mut Vec<u8>)) -> Option<HeaderValue> {
+///
+/// Names of limits are letters, digits and `_.-`, so the text always is one.
+fn value(write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     SCRATCH.with_borrow_mut(|Scratch { text, pool }| {
         text.clear();
         write(text);
         pool.extend_from_slice(text);
-        // Names of limits are letters, digits and `_.-`, so the text is always a header value.
-        HeaderValue::from_maybe_shared(pool.split().freeze()).ok()
+        pool.split().freeze()
     })
 }
 
 /// A number as a header value.
-pub(crate) fn number(number: u64) -> HeaderValue {
-    let digits = |text: &mut Vec<u8>| {
+#[must_use]
+pub fn number(number: u64) -> Bytes {
+    value(|text| {
         let start = text.len();
         let mut rest = number;
         loop {
@@ -155,6 +200,5 @@ pub(crate) fn number(number: u64) -> HeaderValue {
             }
         }
         text[start..].reverse();
-    };
-    value(digits).unwrap_or_else(|| HeaderValue::from(number))
+    })
 }

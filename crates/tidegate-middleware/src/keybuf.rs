@@ -12,7 +12,7 @@ const INLINE: usize = 128;
 /// # Examples
 ///
 /// ```
-/// use tidegate_tower::KeyBuf;
+/// use tidegate_middleware::KeyBuf;
 ///
 /// let mut key = KeyBuf::new();
 /// key.push(b"user ");
@@ -30,6 +30,7 @@ impl KeyBuf {
     }
 
     /// Adds bytes.
+    #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
@@ -41,12 +42,14 @@ impl KeyBuf {
     }
 
     /// What was written so far.
+    #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// How many bytes were written so far.
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -59,6 +62,7 @@ impl KeyBuf {
     }
 
     /// Forgets everything from byte `len` on.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.0.truncate(len);
     }

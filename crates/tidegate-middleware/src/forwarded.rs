@@ -12,7 +12,7 @@ use crate::ip::Cidr;
 ///
 /// ```
 /// use std::net::IpAddr;
-/// use tidegate_tower::Trust;
+/// use tidegate_middleware::Trust;
 ///
 /// let trust = Trust::proxies(["10.0.0.0/8".parse()?]);
 /// let peer: IpAddr = "10.0.0.1".parse()?;
@@ -81,7 +81,7 @@ impl Trust {
     ///
     /// ```
     /// use std::net::IpAddr;
-    /// use tidegate_tower::Trust;
+    /// use tidegate_middleware::Trust;
     ///
     /// let (peer, client): (IpAddr, IpAddr) = ("10.0.0.1".parse()?, "203.0.113.9".parse()?);
     /// let lines = [b"6.6.6.6, 203.0.113.9".as_slice()];
@@ -103,7 +103,7 @@ impl Trust {
     ///
     /// ```
     /// use std::net::IpAddr;
-    /// use tidegate_tower::Trust;
+    /// use tidegate_middleware::Trust;
     ///
     /// let (peer, client): (IpAddr, IpAddr) = ("10.0.0.1".parse()?, "2001:db8::1".parse()?);
     /// let lines = [br#"for="[2001:db8::1]:4711";proto=https"#.as_slice()];
