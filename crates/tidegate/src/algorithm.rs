@@ -113,7 +113,7 @@ trait Settled: Step<State: Copy> {
     fn charge_settled(&self, settled: &Self::Copy, cost: u64) -> Self::Copy;
 
     /// See [`Step::decide`]: the same with the state settled once.
-    #[inline(always)]
+    #[inline]
     fn decide_settled(
         &self,
         state: &mut Self::State,
@@ -122,12 +122,46 @@ trait Settled: Step<State: Copy> {
         mode: Mode,
     ) -> Answer {
         let settled = self.settled(state, now);
+        let (wait, fate) = self.judge(&settled, now, cost, mode);
+        self.end_settled(state, settled, now, cost, wait, fate)
+    }
+
+    /// See [`Step::decide`]: the same for a state that lies in these words, which are written only where
+    /// it changes: so a denial leaves their cache line clean.
+    #[inline(always)]
+    fn decide_words(&self, words: &mut [u64], now: Timestamp, cost: u64, mode: Mode) -> Answer
+    where
+        Self::State: Words,
+    {
+        let state = Self::State::read(words);
+        let mut settled = self.settled(&state, now);
+        let (wait, fate) = self.judge(&settled, now, cost, mode);
+        match fate {
+            Fate::Charged => {
+                settled = self.charge_settled(&settled, cost);
+                self.state(&settled).write(words);
+            }
+            Fate::Refused => edit(words, |state| self.restamp(state, now)),
+            Fate::Seen => {}
+        }
+        let (charged, remaining) = (fate == Fate::Charged, self.remaining_settled(&settled));
+        Answer { wait, charged, remaining, reset_after: self.reset_settled(&settled, now) }
+    }
+
+    /// The wait of a request, and what becomes of it.
+    #[inline(always)]
+    fn judge(
+        &self,
+        settled: &Self::Copy,
+        now: Timestamp,
+        cost: u64,
+        mode: Mode,
+    ) -> (Option<Span>, Fate) {
         let wait = match cost {
             0 => Some(Span::ZERO),
-            cost => self.wait_settled(&settled, now, cost),
+            cost => self.wait_settled(settled, now, cost),
         };
-        let fate = mode.fate(cost, wait == Some(Span::ZERO));
-        self.end_settled(state, settled, now, cost, wait, fate)
+        (wait, mode.fate(cost, wait == Some(Span::ZERO)))
     }
 
     /// See [`Step::conclude`]: the same with the state settled once.
@@ -314,7 +348,7 @@ macro_rules! change {
 }
 
 /// Reads a state, has it changed, and writes it back if it was.
-#[inline(always)]
+#[inline]
 fn edit<S: Words, T>(words: &mut [u64], change: impl FnOnce(&mut S) -> T) -> T {
     let before = S::read(words);
     let mut state = before;
@@ -380,8 +414,8 @@ impl Rule {
         mode: Mode,
     ) -> Answer {
         match self {
-            Rule::Bucket(step) => edit(words, |state| step.decide(state, now, cost, mode)),
-            Rule::Window(step) => edit(words, |state| step.decide(state, now, cost, mode)),
+            Rule::Bucket(step) => step.decide_words(words, now, cost, mode),
+            Rule::Window(step) => step.decide_words(words, now, cost, mode),
             _ => self.decide_larger(words, logs, now, cost, mode),
         }
     }
