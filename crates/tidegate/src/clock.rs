@@ -34,6 +34,7 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 impl<C: Clock> Clock for std::sync::Arc<C> {
+    #[inline]
     fn now(&self) -> Timestamp {
         C::now(self)
     }

@@ -138,6 +138,7 @@ impl Table {
     }
 
     /// What stands for policy and key; never zero, which marks a free place.
+    #[inline]
     pub(super) fn hash(&self, check: &Check<'_>) -> u64 {
         self.secret.of(check.policy.space()).hash(check.key.as_bytes()).max(1)
     }
