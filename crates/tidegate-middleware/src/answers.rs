@@ -60,6 +60,7 @@ pub enum Settled<A> {
 impl<F> Answers<F> {
     /// What a store's answer means for the request; the limiter's observer is told of it. A refusal is
     /// made by `refuse`, and so are the headers that belong to it.
+    #[inline]
     pub fn settle<S, A>(
         &self,
         limiter: &Limiter<S>,

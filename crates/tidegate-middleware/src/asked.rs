@@ -33,6 +33,7 @@ pub struct Item<'a> {
 
 impl Item<'_> {
     /// Under which policy.
+    #[inline]
     #[must_use]
     pub fn policy(&self) -> &Policy {
         match &self.policy {
@@ -117,6 +118,7 @@ impl<'a> Asked<'a> {
 
 impl Asked<'_> {
     /// What is asked, in the order of the rules.
+    #[inline]
     #[must_use]
     pub fn items(&self) -> &[Item<'_>] {
         &self.items
@@ -129,6 +131,7 @@ impl Asked<'_> {
     }
 
     /// The key of this item.
+    #[inline]
     #[must_use]
     pub fn key(&self, item: &Item<'_>) -> &[u8] {
         &self.keys.as_bytes()[item.key_start..item.key_end]
@@ -136,9 +139,13 @@ impl Asked<'_> {
 
     /// The same as questions to a store.
     pub(crate) fn checks(&self) -> Result<Checks<'_>, KeyError> {
-        let check =
-            |item| Ok(Check::take(Key::new(self.key(item))?, Item::policy(item), item.cost));
-        self.items.iter().map(check).collect()
+        self.items.iter().map(|item| self.check(item)).collect()
+    }
+
+    /// The same as a question to a store.
+    #[inline]
+    pub(crate) fn check<'a>(&'a self, item: &'a Item<'_>) -> Result<Check<'a>, KeyError> {
+        Ok(Check::take(Key::new(self.key(item))?, item.policy(), item.cost))
     }
 
     /// The same, to be kept longer than the rules it came from.

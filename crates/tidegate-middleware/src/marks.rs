@@ -53,42 +53,38 @@ pub trait Fields {
     fn add(&mut self, field: Field, value: Bytes);
 }
 
-/// What the answer to a request will say about its limits.
+/// What the answer to a request will say about its limits. It goes along with the request, so it is
+/// small: all values in one piece, to be cut up when they are said.
 #[derive(Debug, Default)]
 pub struct Marks {
-    draft: Option<Draft>,
-    legacy: Option<Legacy>,
-    degraded: bool,
+    values: Option<Values>,
+    is_degraded: bool,
 }
 
 #[derive(Debug)]
-struct Draft {
-    policy: Bytes,
-    state: Bytes,
-}
-
-#[derive(Debug)]
-struct Legacy {
-    limit: u64,
-    remaining: u64,
-    reset: u64,
+struct Values {
+    text: Bytes,
+    /// Where the list of policies, the state, the limit and the remainder end; the rest is the reset.
+    ends: [u32; 4],
+    dialect: HeaderDialect,
 }
 
 impl Marks {
     /// That the store could not answer, and nothing else.
     #[must_use]
     pub fn degraded() -> Marks {
-        Marks { degraded: true, ..Marks::default() }
+        Marks { values: None, is_degraded: true }
     }
 
     /// Whether the store could not answer.
     #[inline]
     #[must_use]
     pub fn is_degraded(&self) -> bool {
-        self.degraded
+        self.is_degraded
     }
 
     /// What the dialect says of this decision under `governing`, one of the policies asked.
+    #[inline]
     #[must_use]
     pub fn of<'a>(
         dialect: HeaderDialect,
@@ -96,37 +92,70 @@ impl Marks {
         governing: &Policy,
         decision: &Decision,
     ) -> Marks {
-        make_room();
-        let draft = dialect.has_draft().then(|| Draft {
-            policy: value(|text| write_policies(policies, text)),
-            state: value(|text| decision.write_state_field(governing, text)),
-        });
-        let legacy = dialect.has_legacy().then(|| Legacy {
-            limit: decision.limit.whole_units(),
-            remaining: decision.remaining.whole_units(),
-            reset: decision.legacy_reset_secs(),
-        });
-        Marks { draft, legacy, degraded: false }
+        let values = match dialect {
+            HeaderDialect::Off => None,
+            dialect => Some(Values::of(dialect, policies, governing, decision)),
+        };
+        Marks { values, is_degraded: false }
     }
 
     /// Adds the headers. Where a limit closer to the service has said something, that stands, and only
     /// the list of policies grows.
+    #[inline]
     pub fn write(self, fields: &mut impl Fields) {
-        if let Some(draft) = self.draft {
+        if let Some(values) = self.values {
+            values.write(fields);
+        }
+        if self.is_degraded {
+            fields.set(Field::Degraded, Bytes::from_static(b"1"));
+        }
+    }
+}
+
+impl Values {
+    fn of<'a>(
+        dialect: HeaderDialect,
+        policies: impl Iterator<Item = &'a Policy>,
+        governing: &Policy,
+        decision: &Decision,
+    ) -> Values {
+        let mut ends = [0; 4];
+        let text = value(|text| {
+            if dialect.has_draft() {
+                write_policies(policies, text);
+                ends[0] = text.len();
+                decision.write_state_field(governing, text);
+                ends[1] = text.len();
+            }
+            if dialect.has_legacy() {
+                write_number(decision.limit.whole_units(), text);
+                ends[2] = text.len();
+                write_number(decision.remaining.whole_units(), text);
+                ends[3] = text.len();
+                write_number(decision.legacy_reset_secs(), text);
+            }
+        });
+        // Far below four gigabytes.
+        Values { text, ends: ends.map(|end| u32::try_from(end).unwrap_or(u32::MAX)), dialect }
+    }
+
+    fn write(self, fields: &mut impl Fields) {
+        let Values { mut text, ends, dialect } = self;
+        let [policies, state, limit, remaining] = ends.map(|end| end as usize);
+        if dialect.has_draft() {
+            let list = text.split_to(policies);
+            let governing = text.split_to(state - policies);
             if fields.has(Field::State) {
-                fields.add(Field::Policy, draft.policy);
+                fields.add(Field::Policy, list);
             } else {
-                fields.set(Field::Policy, draft.policy);
-                fields.set(Field::State, draft.state);
+                fields.set(Field::Policy, list);
+                fields.set(Field::State, governing);
             }
         }
-        if let Some(legacy) = self.legacy.filter(|_| !fields.has(Field::LegacyLimit)) {
-            fields.set(Field::LegacyLimit, number(legacy.limit));
-            fields.set(Field::LegacyRemaining, number(legacy.remaining));
-            fields.set(Field::LegacyReset, number(legacy.reset));
-        }
-        if self.degraded {
-            fields.set(Field::Degraded, Bytes::from_static(b"1"));
+        if dialect.has_legacy() && !fields.has(Field::LegacyLimit) {
+            fields.set(Field::LegacyLimit, text.split_to(limit - state));
+            fields.set(Field::LegacyRemaining, text.split_to(remaining - limit));
+            fields.set(Field::LegacyReset, text);
         }
     }
 }
@@ -160,45 +189,40 @@ thread_local! {
 /// How much the pool asks for at a time: the values of some hundred answers.
 const POOL: usize = 4_096;
 
-/// Room for the values of one answer, unless it lists very many limits.
-const ANSWER: usize = 1_024;
-
-/// Sees to it that the values of the next answer find room. It is done between answers, since the pool
-/// can begin anew at its front only when no value that was cut from it is held any more.
-fn make_room() {
-    SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.pool.capacity() < ANSWER {
-            scratch.pool.reserve(POOL);
-        }
-    });
-}
-
-/// The header value that `write` writes, cut from a buffer of the thread's own: it is used again once
-/// the answers that were cut from it are sent, so that most values cost no allocation.
+/// What `write` writes, cut from a buffer of the thread's own: it is used again once the answers that
+/// were cut from it are sent, so that most values cost no allocation.
 ///
-/// Names of limits are letters, digits and `_.-`, so the text always is one.
+/// Names of limits are letters, digits and `_.-`, so the text always is a header value.
 fn value(write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     SCRATCH.with_borrow_mut(|Scratch { text, pool }| {
         text.clear();
         write(text);
+        // Between answers, since the pool can begin anew at its front only when nothing that was cut
+        // from it is held any more.
+        if pool.capacity() < text.len() {
+            pool.reserve(text.len().max(POOL));
+        }
         pool.extend_from_slice(text);
         pool.split().freeze()
     })
 }
 
+/// Writes a number in decimal digits.
+fn write_number(number: u64, text: &mut Vec<u8>) {
+    let start = text.len();
+    let mut rest = number;
+    loop {
+        text.push(b'0' + u8::try_from(rest % 10).unwrap_or(0));
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text[start..].reverse();
+}
+
 /// A number as a header value.
 #[must_use]
 pub fn number(number: u64) -> Bytes {
-    value(|text| {
-        let start = text.len();
-        let mut rest = number;
-        loop {
-            text.push(b'0' + u8::try_from(rest % 10).unwrap_or(0));
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        text[start..].reverse();
-    })
+    value(|text| write_number(number, text))
 }

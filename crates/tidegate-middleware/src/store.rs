@@ -14,9 +14,14 @@ impl Asked<'_> {
     /// # Errors
     ///
     /// A key that is empty, or too long.
+    #[inline]
     pub fn take<S: Store>(&mut self, limiter: &Limiter<S>) -> Result<S::Take, KeyError> {
         self.started = limiter.observer().map(|_| Stopwatch::start());
-        Ok(limiter.store().take(&self.checks()?))
+        match self.items() {
+            // Mostly it is one, which needs no list.
+            [item] => Ok(limiter.store().take(&[self.check(item)?])),
+            _ => Ok(limiter.store().take(&self.checks()?)),
+        }
     }
 
     /// Hears the answer, and tells the limiter's observer of it, and what the stance makes of a failure.
@@ -24,6 +29,7 @@ impl Asked<'_> {
     /// # Errors
     ///
     /// The store's failure. An answer that has not a decision for each check is one too.
+    #[inline]
     pub fn heard<S>(
         &self,
         limiter: &Limiter<S>,
@@ -38,6 +44,7 @@ impl Asked<'_> {
     }
 }
 
+#[inline]
 fn whole(verdict: Verdict, asked: &Asked<'_>) -> Result<Verdict, StoreError> {
     let (checks, decided) = (asked.items().len(), verdict.decisions().len());
     if checks == decided {
@@ -72,6 +79,7 @@ type AtOnce = Ready<Result<Verdict, StoreError>>;
 /// # Errors
 ///
 /// The future again, of a store that is waited for.
+#[inline]
 pub fn at_once<T>(take: T) -> Result<Result<Verdict, StoreError>, T>
 where
     T: Future<Output = Result<Verdict, StoreError>> + 'static,

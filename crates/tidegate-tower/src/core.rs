@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tidegate::{Limiter, Store, StoreError, Timestamp, Verdict};
+use tidegate::{Limiter, Store, StoreError, Verdict};
 use tidegate_middleware::{Answers, Asked, Degraded, Marks, Refused, Settled, at_once};
 
 use crate::head::RequestHead;
@@ -25,18 +25,24 @@ pub(crate) struct Core<S, R, P, H> {
 /// How a response of one's own is made.
 pub(crate) type Respond = Arc<dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync>;
 
-/// What becomes of a request.
+/// What becomes of a request. The rare outcomes lie on the heap, so that the common one is small.
 pub(crate) enum Step<T, G> {
     /// It goes on to the service.
     Pass(Pass<G>),
     /// It is answered here.
-    Answer(Response<Bytes>),
+    Answer(Box<Response<Bytes>>),
     /// The store has yet to say.
-    Wait(T, Asked<'static>),
+    Wait(Box<Waiting<T>>),
+}
+
+/// A question that the store has yet to answer.
+pub(crate) struct Waiting<T> {
+    pub(crate) take: T,
+    pub(crate) asked: Asked<'static>,
 }
 
 /// What a request takes along to the service and back.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pass<G> {
     pub(crate) marks: Marks,
     pub(crate) guard: G,
@@ -59,42 +65,42 @@ where
 {
     /// Finds out what to ask about a request and asks the store; of a store that answers at once, the
     /// answer is taken at once.
+    #[inline]
     pub(crate) fn ask(&self, request: &RequestHead<'_>) -> Step<S::Take, H::Guard> {
         let mut asked = Asked::default();
         if let Err(reason) = self.rules.ask(request, &mut asked) {
-            return Step::Answer(self.refuse(&Refused::BadRequest(reason.as_str()), request));
+            return self.refuse(&Refused::BadRequest(reason.as_str()), request);
         }
         if asked.items().is_empty() {
-            return Step::Pass(Pass { marks: Marks::default(), guard: H::Guard::default() });
+            return Step::Pass(Pass::default());
         }
-        let take = match asked.take(&self.limiter) {
-            Ok(take) => take,
-            Err(error) => {
-                let reason = error.to_string();
-                let refused = Refused::BadRequest(reason.as_str());
-                return Step::Answer(self.refuse(&refused, request));
+        match asked.take(&self.limiter).map(at_once) {
+            Ok(Ok(verdict)) => self.settle(request, &mut asked, verdict),
+            Ok(Err(take)) => {
+                let asked = asked.into_owned();
+                Step::Wait(Box::new(Waiting { take, asked }))
             }
-        };
-        match at_once(take) {
-            Ok(verdict) => self.settle(request, asked, verdict),
-            Err(take) => Step::Wait(take, asked.into_owned()),
+            Err(error) => self.refuse(&Refused::BadRequest(&error.to_string()), request),
         }
     }
 
     /// What a verdict means for the request.
+    #[inline]
     pub(crate) fn settle<T>(
         &self,
         request: &RequestHead<'_>,
-        asked: Asked<'_>,
+        asked: &mut Asked<'_>,
         verdict: Result<Verdict, StoreError>,
     ) -> Step<T, H::Guard> {
-        let settled = self.answers.settle(&self.limiter, &asked, verdict, |refused, marks| {
-            let mut response = self.refuse(refused, request);
+        let settled = self.answers.settle(&self.limiter, asked, verdict, |refused, marks| {
+            let mut response = self.answer(refused, request);
             marks.write(&mut Lines(response.headers_mut()));
             response
         });
         match settled {
-            Settled::Pass { marks, taken_at: Some(at) } => Step::Pass(self.pass(marks, asked, at)),
+            Settled::Pass { marks, taken_at: Some(at) } => {
+                Step::Pass(Pass { marks, guard: self.hooks.open(&self.limiter, asked, at) })
+            }
             Settled::Pass { marks, taken_at: None } => {
                 Step::Pass(Pass { marks, guard: H::Guard::default() })
             }
@@ -102,14 +108,16 @@ where
         }
     }
 
-    fn pass(&self, marks: Marks, asked: Asked<'_>, at: Timestamp) -> Pass<H::Guard> {
-        Pass { marks, guard: self.hooks.open(&self.limiter, asked, at) }
+    #[cold]
+    fn refuse<T>(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Step<T, H::Guard> {
+        Step::Answer(self.answer(refused, request))
     }
 
-    fn refuse(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Response<Bytes> {
+    #[cold]
+    fn answer(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Box<Response<Bytes>> {
         #[cfg(feature = "grpc")]
         if crate::grpc::is_call(request) {
-            return crate::grpc::refuse(refused);
+            return Box::new(crate::grpc::refuse(refused));
         }
         #[cfg(not(feature = "grpc"))]
         let _ = request;
@@ -118,6 +126,6 @@ where
             None => refuse(refused, self.answers.format),
         };
         advise(refused, &mut response);
-        response
+        Box::new(response)
     }
 }

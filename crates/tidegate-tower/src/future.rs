@@ -38,7 +38,7 @@ pin_project! {
         /// With the service inside.
         Inner { #[pin] future: F, pass: Option<Pass<G>> },
         /// Answered here.
-        Answered { response: Option<Response<Bytes>> },
+        Answered { response: Option<Box<Response<Bytes>>> },
         /// Waiting. It is a heap object of its own so that requests that do not wait, which is all of
         /// them over a store in memory, carry no place for it around.
         Parked { parked: Pin<Box<K>> },
@@ -56,7 +56,7 @@ where
         ResponseFuture { state: State::Inner { future, pass: Some(pass) } }
     }
 
-    pub(crate) fn answered(response: Response<Bytes>) -> Self {
+    pub(crate) fn answered(response: Box<Response<Bytes>>) -> Self {
         ResponseFuture { state: State::Answered { response: Some(response) } }
     }
 
@@ -75,6 +75,7 @@ where
 {
     type Output = Result<Response<Body<C, H::Guard>>, T::Error>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
         loop {

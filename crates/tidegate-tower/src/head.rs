@@ -67,24 +67,22 @@ impl<'a> RequestHead<'a> {
         self.extensions
     }
 
-    /// The address of whoever is connected, as the server left it in the extensions: a [`PeerAddr`];
-    /// with the feature `axum` also axum's `ConnectInfo<SocketAddr>`, with `grpc` also tonic's
-    /// `TcpConnectInfo`.
+    /// The address of whoever is connected, as the server left it in the extensions: with the feature
+    /// `axum` in axum's `ConnectInfo<SocketAddr>`, with `grpc` in tonic's `TcpConnectInfo`; else in a
+    /// [`PeerAddr`].
     #[must_use]
+    #[inline]
     pub fn peer(&self) -> Option<IpAddr> {
-        let own = self.extensions.get::<PeerAddr>().map(|peer| peer.0.ip());
+        // One look-up for those that axum serves.
         #[cfg(feature = "axum")]
-        let own = own.or_else(|| {
-            let info = self.extensions.get::<axum::extract::ConnectInfo<SocketAddr>>();
-            info.map(|info| info.0.ip())
-        });
+        if let Some(info) = self.extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
+            return Some(info.0.ip());
+        }
         #[cfg(feature = "grpc")]
-        let own = own.or_else(|| {
-            let info = self.extensions.get::<tonic::transport::server::TcpConnectInfo>();
-            info.and_then(tonic::transport::server::TcpConnectInfo::remote_addr)
-                .map(|addr| addr.ip())
-        });
-        own
+        if let Some(info) = self.extensions.get::<tonic::transport::server::TcpConnectInfo>() {
+            return info.remote_addr().map(|address| address.ip());
+        }
+        self.extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
     }
 }
 

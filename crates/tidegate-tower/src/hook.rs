@@ -3,6 +3,7 @@
 mod tab;
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Response, StatusCode};
@@ -17,7 +18,7 @@ pub trait Hook<S>: Clone {
     type Guard: Guard;
 
     #[doc(hidden)]
-    fn open(&self, limiter: &Arc<Limiter<S>>, asked: Asked<'_>, at: Timestamp) -> Self::Guard;
+    fn open(&self, limiter: &Arc<Limiter<S>>, asked: &mut Asked<'_>, at: Timestamp) -> Self::Guard;
 }
 
 /// Travels with a request and its answer, and ends with the answer's body.
@@ -47,7 +48,7 @@ impl<S: Store> Hook<S> for NoHooks {
     type Guard = ();
 
     #[inline]
-    fn open(&self, _: &Arc<Limiter<S>>, _: Asked<'_>, _: Timestamp) {}
+    fn open(&self, _: &Arc<Limiter<S>>, _: &mut Asked<'_>, _: Timestamp) {}
 }
 
 impl Guard for () {
@@ -87,8 +88,9 @@ impl fmt::Debug for Hooks {
 impl<S: Store> Hook<S> for Hooks {
     type Guard = Tab<S>;
 
-    fn open(&self, limiter: &Arc<Limiter<S>>, asked: Asked<'_>, at: Timestamp) -> Tab<S> {
-        Tab::open(Taken::new(Arc::clone(limiter), asked.into_owned(), at), self.clone())
+    fn open(&self, limiter: &Arc<Limiter<S>>, asked: &mut Asked<'_>, at: Timestamp) -> Tab<S> {
+        let asked = mem::take(asked).into_owned();
+        Tab::open(Taken::new(Arc::clone(limiter), asked, at), self.clone())
     }
 }
 

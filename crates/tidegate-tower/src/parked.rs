@@ -11,7 +11,7 @@ use tidegate::Store;
 use tidegate_middleware::{Asked, Charge};
 use tower_service::Service;
 
-use crate::core::{Core, Pass, Step};
+use crate::core::{Core, Pass, Step, Waiting};
 use crate::head::RequestHead;
 use crate::hook::Hook;
 use crate::prelude::{Prelude, Resolution};
@@ -37,7 +37,7 @@ pin_project! {
     #[project = StageProjection]
     enum Stage<F, T> {
         Resolving { #[pin] found: F },
-        Deciding { #[pin] take: T, asked: Option<Asked<'static>> },
+        Deciding { #[pin] take: T, asked: Asked<'static> },
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Leave<F, G> {
     /// It was handed to the service.
     Pass(F, Pass<G>),
     /// It is answered here.
-    Answer(Response<Bytes>),
+    Answer(Box<Response<Bytes>>),
 }
 
 impl<T, S, R, P, H, B> Parked<T, S, R, P, H, B>
@@ -67,10 +67,10 @@ where
         core: Arc<Core<S, R, P, H>>,
         inner: T,
         request: Request<B>,
-        take: S::Take,
-        asked: Asked<'static>,
+        waiting: Waiting<S::Take>,
     ) -> Self {
-        let stage = Stage::Deciding { take, asked: Some(asked) };
+        let Waiting { take, asked } = waiting;
+        let stage = Stage::Deciding { take, asked };
         Parked { core, inner, request: Some(request), stage }
     }
 }
@@ -100,7 +100,7 @@ where
                 StageProjection::Deciding { take, asked } => {
                     let verdict = ready!(take.poll(context));
                     let head = RequestHead::of(this.request.as_ref().expect(POLLED));
-                    this.core.settle(&head, asked.take().expect(POLLED), verdict)
+                    this.core.settle(&head, asked, verdict)
                 }
             };
             match step {
@@ -110,8 +110,9 @@ where
                     return Poll::Ready(Leave::Pass(this.inner.call(request), pass));
                 }
                 Step::Answer(response) => return Poll::Ready(Leave::Answer(response)),
-                Step::Wait(take, asked) => {
-                    this.stage.set(Stage::Deciding { take, asked: Some(asked) });
+                Step::Wait(waiting) => {
+                    let Waiting { take, asked } = *waiting;
+                    this.stage.set(Stage::Deciding { take, asked });
                 }
             }
         }

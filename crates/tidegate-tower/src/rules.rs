@@ -42,6 +42,7 @@ pub trait Rules: Clone {
 }
 
 impl<K: Extractor> Rules for Rule<K> {
+    #[inline]
     fn ask<'a>(&'a self, request: &RequestHead<'_>, asked: &mut Asked<'a>) -> Result<(), Reason> {
         asked.rule(&self.policy, |key| self.key.extract(request, key))
     }

@@ -71,6 +71,7 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline]
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
         if let Some(found) = self.core.prelude.start(&head) {
@@ -82,8 +83,8 @@ where
                 ResponseFuture::inner(self.inner.call(request), pass)
             }
             Step::Answer(response) => ResponseFuture::answered(response),
-            Step::Wait(take, asked) => {
-                self.park(|core, inner| Parked::deciding(core, inner, request, take, asked))
+            Step::Wait(waiting) => {
+                self.park(|core, inner| Parked::deciding(core, inner, request, *waiting))
             }
         }
     }
