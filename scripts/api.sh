@@ -3,8 +3,7 @@
 # After a change that is meant: `scripts/api.sh --write`, and commit the lists with it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-crates=(tidegate tidegate-metrics tidegate-middleware tidegate-redis tidegate-tower)
-[ -d crates/tidegate-actix ] && crates+=(tidegate-actix)
+crates=(tidegate tidegate-actix tidegate-metrics tidegate-middleware tidegate-redis tidegate-tower)
 [ "${1:-}" = "--write" ] && write=yes || write=
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 new=$(mktemp -d)

@@ -1,0 +1,54 @@
+//! Answers in actix-web's types.
+
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use tidegate_middleware::{Field, Fields, Format, Refused, Text, number};
+
+/// Answers a request that does not get through.
+pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> HttpResponse {
+    let text = Text::of(refused, format);
+    let status = StatusCode::from_u16(refused.status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = HttpResponse::with_body(status, BoxBody::new(Bytes::from(text.body)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(text.kind));
+    response
+}
+
+/// Says when to come back, unless the response says so already.
+pub(crate) fn advise(refused: &Refused<'_>, response: &mut HttpResponse) {
+    let mut lines = Lines(response.headers_mut());
+    if let Some(wait) = refused.retry_after()
+        && !lines.has(Field::RetryAfter)
+    {
+        lines.set(Field::RetryAfter, number(wait));
+    }
+}
+
+/// The headers of an answer.
+pub(crate) struct Lines<'a>(pub(crate) &'a mut HeaderMap);
+
+impl Fields for Lines<'_> {
+    fn has(&self, field: Field) -> bool {
+        self.0.contains_key(name(field))
+    }
+
+    fn set(&mut self, field: Field, value: Bytes) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(value) {
+            self.0.insert(name(field), value);
+        }
+    }
+
+    fn add(&mut self, field: Field, value: Bytes) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(value) {
+            self.0.append(name(field), value);
+        }
+    }
+}
+
+/// Made once, by the compiler.
+const fn name(field: Field) -> HeaderName {
+    HeaderName::from_static(field.name())
+}

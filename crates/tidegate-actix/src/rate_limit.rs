@@ -1,0 +1,364 @@
+//! The middleware: what is limited, how, and what is answered.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::body::MessageBody;
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
+use tidegate::{Cost, HeaderDialect, Limiter, Policy, Store};
+use tidegate_middleware::{Answers, Format, IntoCost, IntoKey, OnStoreError, PeerIp, Refused};
+
+use crate::body::Body;
+use crate::core::{Core, Respond};
+use crate::hook::{Hook, Hooks, NoHooks, ResponseHead, Served};
+use crate::key::{Costed, Extractor};
+use crate::prelude::{Awaited, NoPrelude, Prelude, Resolved};
+use crate::rules::{And, Rule, Rules};
+use crate::service::RateLimitService;
+
+/// Limits how often what it wraps is called: an app, a scope, a resource or a route.
+///
+/// Requests count for the address of their peer ([`PeerIp`]), one unit each, unless told
+/// otherwise. Cloning is cheap, and clones share one limiter: make it outside of the function that
+/// `HttpServer` calls for each of its workers, and clone it inside. One that is made inside limits each
+/// worker by itself.
+///
+/// # Examples
+///
+/// ```
+/// use actix_web::{App, web};
+/// use tidegate::{Limit, Limiter, MemoryStore, Policy};
+/// use tidegate_actix::{PeerIp, RateLimit};
+///
+/// let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+/// let limit = RateLimit::new(Limiter::new(MemoryStore::new(), policy))
+///     .key(PeerIp::default())
+///     .cost(|request| if request.path() == "/export" { 10_u32 } else { 1 });
+/// let app = move || App::new().wrap(limit.clone()).route("/", web::get().to(async || "hello"));
+/// # let _ = app;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct RateLimit<S, R = Rule<PeerIp>, P = NoPrelude, H = NoHooks> {
+    core: Arc<Core<S, R, P, H>>,
+}
+
+impl<S, R, P, H> Clone for RateLimit<S, R, P, H> {
+    fn clone(&self) -> Self {
+        RateLimit { core: Arc::clone(&self.core) }
+    }
+}
+
+impl<S: Store> RateLimit<S> {
+    /// Limits requests by this limiter, which may be shared: with other middlewares, or to reset a key.
+    #[must_use]
+    pub fn new(limiter: impl Into<Arc<Limiter<S>>>) -> RateLimit<S> {
+        let limiter = limiter.into();
+        let policy = Arc::new(limiter.policy().clone());
+        RateLimit {
+            core: Arc::new(Core {
+                limiter,
+                rules: Rule { policy, key: Arc::new(PeerIp::default()) },
+                prelude: Arc::new(NoPrelude),
+                hooks: NoHooks,
+                answers: Answers::default(),
+            }),
+        }
+    }
+}
+
+impl<S, K, P, H: Clone> RateLimit<S, Rule<K>, P, H> {
+    /// Counts requests for the key that `key` finds.
+    #[must_use]
+    pub fn key<N: Extractor>(self, key: N) -> RateLimit<S, Rule<N>, P, H> {
+        self.with_rules(|rule| Rule { policy: rule.policy, key: Arc::new(key) })
+    }
+
+    /// Counts requests for the key that a function gives; none, or an error, means that there is no
+    /// key in the request, which is then refused with 400.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_actix::RateLimit;
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let by_tenant = RateLimit::new(limiter).key_by(|request| {
+    ///     request.uri().host().and_then(|host| host.split('.').next()).map(str::to_owned)
+    /// });
+    /// # let _ = by_tenant;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn key_by<F, N>(self, key: F) -> RateLimit<S, Rule<F>, P, H>
+    where
+        F: Fn(&ServiceRequest) -> N,
+        N: IntoKey,
+    {
+        self.key(key)
+    }
+
+    /// Counts requests for the key that a function's future gives. The future cannot borrow from the
+    /// request; the function can copy what it needs.
+    ///
+    /// For a fallback, set [`Resolved`] with one as the key afterwards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_actix::{Extractor, PeerIp, RateLimit, Resolved};
+    /// # async fn look_up(token: actix_web::http::header::HeaderValue) -> Option<u64> { None }
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let by_user = RateLimit::new(limiter)
+    ///     .key_async(|request| {
+    ///         let token = request.headers().get("authorization").cloned();
+    ///         async move { look_up(token?).await }
+    ///     })
+    ///     .key(Resolved.or(PeerIp::default()));
+    /// # let _ = by_user;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn key_async<F, T>(self, key: F) -> RateLimit<S, Rule<Resolved>, Awaited<F>, H>
+    where
+        F: Fn(&ServiceRequest) -> T,
+        T: Future<Output: IntoKey>,
+    {
+        let core = &self.core;
+        let rules = Rule { policy: Arc::clone(&core.rules.policy), key: Arc::new(Resolved) };
+        RateLimit {
+            core: Arc::new(Core {
+                limiter: Arc::clone(&core.limiter),
+                rules,
+                prelude: Arc::new(Awaited(key)),
+                hooks: core.hooks.clone(),
+                answers: core.answers.clone(),
+            }),
+        }
+    }
+
+    /// Counts requests at the cost that a function finds, unless the key comes with another; 1
+    /// without. A cost that cannot be found refuses the request with 400.
+    #[must_use]
+    pub fn cost<F, C>(self, cost: F) -> RateLimit<S, Rule<Costed<Arc<K>, F>>, P, H>
+    where
+        F: Fn(&ServiceRequest) -> C,
+        C: IntoCost,
+    {
+        self.with_rules(|rule| Rule {
+            policy: rule.policy,
+            key: Arc::new(Costed { key: rule.key, cost }),
+        })
+    }
+
+    /// Limits by this policy, over the limiter's store, in place of the limiter's policy.
+    #[must_use]
+    pub fn policy(self, policy: impl Into<Arc<Policy>>) -> RateLimit<S, Rule<K>, P, H> {
+        self.with_rules(|rule| Rule { policy: policy.into(), key: rule.key })
+    }
+}
+
+impl<S, R: Clone, P, H: Clone> RateLimit<S, R, P, H> {
+    /// Limits by one more policy for one more key. A request passes when all limits of all policies
+    /// allow it, and a request that is denied by any is charged by none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_actix::{PeerIp, RateLimit};
+    /// let by_peer = Policy::new("peer", [Limit::quota("peer", "100/minute")?])?;
+    /// let by_user = Policy::new("user", [Limit::quota("user", "1000/hour")?])?;
+    /// let limit = RateLimit::new(Limiter::new(MemoryStore::new(), by_peer))
+    ///     .key(PeerIp::default())
+    ///     .and(by_user, "everyone");
+    /// # let _ = limit;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn and<K: Extractor>(
+        self,
+        policy: impl Into<Arc<Policy>>,
+        key: K,
+    ) -> RateLimit<S, And<R, K>, P, H> {
+        let rule = Rule { policy: policy.into(), key: Arc::new(key) };
+        self.with_rules(|others| And { others, rule })
+    }
+
+    /// What the answers' headers say of limits; the IETF's draft 11 by default.
+    #[must_use]
+    pub fn headers(self, dialect: HeaderDialect) -> Self {
+        self.with_answers(|answers| answers.dialect = dialect)
+    }
+
+    /// What happens to requests when the store cannot answer; 503 by default.
+    #[must_use]
+    pub fn on_store_error(self, stance: OnStoreError) -> Self {
+        self.with_answers(|answers| answers.on_store_error = stance)
+    }
+
+    /// Answers in `application/problem+json` (RFC 9457) in place of plain text.
+    #[must_use]
+    pub fn problem_json(self) -> Self {
+        self.with_answers(|answers| answers.format = Format::Problem)
+    }
+
+    /// Answers with responses of one's own. `Retry-After` and the headers about limits are added to
+    /// them where they are absent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_actix::RateLimit;
+    /// use actix_web::HttpResponse;
+    ///
+    /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let limit = RateLimit::new(limiter).respond(|refused| {
+    ///     HttpResponse::TooManyRequests().body(format!("sorry: {refused}"))
+    /// });
+    /// # let _ = limit;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn respond<F, B>(self, respond: F) -> Self
+    where
+        F: Fn(&Refused<'_>) -> HttpResponse<B> + Send + Sync + 'static,
+        B: MessageBody + 'static,
+    {
+        self.with_answers(|answers| {
+            answers.respond = Some(Arc::new(move |refused| respond(refused).map_into_boxed_body()));
+        })
+    }
+
+    /// Gives a request back what it took when a function says so of the service's answer: to count
+    /// only failed logins, say.
+    ///
+    /// It is asked once the head of the answer is there, of answers of the service alone. What took
+    /// part in a limit's decision meanwhile stays decided.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_actix::RateLimit;
+    /// # let policy = Policy::new("login", [Limit::quota("failures", "5/hour")?])?;
+    /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// use actix_web::http::StatusCode;
+    ///
+    /// let failures = RateLimit::new(limiter)
+    ///     .refund_if(|response| response.status() != StatusCode::UNAUTHORIZED);
+    /// # let _ = failures;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn refund_if<F>(self, refund_if: F) -> RateLimit<S, R, P, Hooks>
+    where
+        F: Fn(&ResponseHead<'_>) -> bool + Send + Sync + 'static,
+        H: Into<Hooks>,
+    {
+        self.with_hooks(|hooks| hooks.refund_if = Some(Arc::new(refund_if)))
+    }
+
+    /// Sets the cost of a request right once it has been served: what it cost beyond the cost it was
+    /// let through for is charged, below zero if need be, and what it cost less is given back.
+    ///
+    /// That happens when the body of the answer has gone out, also when the client goes away before
+    /// its end. It concerns the middleware's own key, not those added with [`and`](RateLimit::and). A
+    /// store elsewhere is told by a task of the Tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use tidegate::{Limit, Limiter, MemoryStore, Policy};
+    /// # use tidegate_actix::RateLimit;
+    /// use tidegate::Amount;
+    ///
+    /// let policy = Policy::new("kilobytes", [Limit::quota("sent", "1000/s burst 10000")?])?;
+    /// let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let bandwidth = RateLimit::new(limiter)
+    ///     .true_cost(|served| Amount::from_micros(served.bytes() * 1_000));
+    /// # let _ = bandwidth;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn true_cost<F>(self, true_cost: F) -> RateLimit<S, R, P, Hooks>
+    where
+        F: Fn(&Served) -> Cost + Send + Sync + 'static,
+        H: Into<Hooks>,
+    {
+        self.with_hooks(|hooks| hooks.true_cost = Some(Arc::new(true_cost)))
+    }
+
+    fn with_hooks(self, change: impl FnOnce(&mut Hooks)) -> RateLimit<S, R, P, Hooks>
+    where
+        H: Into<Hooks>,
+    {
+        let core = &self.core;
+        let mut hooks = core.hooks.clone().into();
+        change(&mut hooks);
+        RateLimit {
+            core: Arc::new(Core {
+                limiter: Arc::clone(&core.limiter),
+                rules: core.rules.clone(),
+                prelude: Arc::clone(&core.prelude),
+                hooks,
+                answers: core.answers.clone(),
+            }),
+        }
+    }
+
+    fn with_answers(self, change: impl FnOnce(&mut Answers<Respond>)) -> Self {
+        let mut answers = self.core.answers.clone();
+        change(&mut answers);
+        self.rebuilt(|rules| rules, answers)
+    }
+
+    fn with_rules<N>(self, change: impl FnOnce(R) -> N) -> RateLimit<S, N, P, H> {
+        let answers = self.core.answers.clone();
+        self.rebuilt(change, answers)
+    }
+
+    /// The same with other rules and answers. Clones of this one stay as they are.
+    fn rebuilt<N>(
+        self,
+        rules: impl FnOnce(R) -> N,
+        answers: Answers<Respond>,
+    ) -> RateLimit<S, N, P, H> {
+        let core = &self.core;
+        RateLimit {
+            core: Arc::new(Core {
+                limiter: Arc::clone(&core.limiter),
+                rules: rules(core.rules.clone()),
+                prelude: Arc::clone(&core.prelude),
+                hooks: core.hooks.clone(),
+                answers,
+            }),
+        }
+    }
+}
+
+impl<T, S, R, P, H, B> Transform<T, ServiceRequest> for RateLimit<S, R, P, H>
+where
+    T: Service<ServiceRequest, Response = ServiceResponse<B>>,
+    B: MessageBody,
+    S: Store,
+    R: Rules,
+    P: Prelude,
+    H: Hook<S>,
+{
+    type Response = ServiceResponse<Body<B, H::Guard>>;
+    type Error = T::Error;
+    type Transform = RateLimitService<T, S, R, P, H>;
+    type InitError = ();
+    type Future = Ready<Result<Self::Transform, ()>>;
+
+    fn new_transform(&self, inner: T) -> Self::Future {
+        ready(Ok(RateLimitService::new(inner, Arc::clone(&self.core))))
+    }
+}
