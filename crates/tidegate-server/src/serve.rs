@@ -32,7 +32,8 @@ pub fn run(settings: &Settings) -> Result<(), ServeError> {
     announce::settings(settings);
     logging.complain();
     // This thread opens the door: it accepts connections and gives each to a core. It also answers
-    // scrapes, so that none holds up a decision.
+    // scrapes, so that none holds up a decision in memory; and it looks after the connection to Redis,
+    // which the first call opens, and that is its probe.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

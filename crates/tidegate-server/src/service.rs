@@ -203,8 +203,12 @@ fn tallies<'a>(
     joint: Joint,
     verdict: Option<&'a Verdict>,
 ) -> impl Iterator<Item = Tally<'a>> {
-    let is_void = joint == Joint::All && verdict.is_some_and(|verdict| !verdict.is_allowed());
     let decisions = verdict.map_or(&[][..], Verdict::decisions);
+    // A debit or a look that is denied keeps nobody from taking.
+    let denied = |(check, decision): (&Check<'_>, &Decision)| {
+        check.mode == Mode::Take && !decision.is_allowed()
+    };
+    let is_void = joint == Joint::All && checks.iter().zip(decisions).any(denied);
     let counted =
         checks.iter().zip(rules).enumerate().filter(|(_, (check, _))| check.mode != Mode::Peek);
     counted.map(move |(place, (check, rule))| {

@@ -18,7 +18,8 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for AtOnce {
         let mut task = Box::pin(task);
         // A task that waits is polled again where it is spawned, and then says whom to wake.
         let mut nobody = Context::from_waker(Waker::noop());
-        // As in a task of its own, a fault ends this task alone; the panic hook has told of it.
+        // As in a task of its own, a fault ends this task alone; the panic hook has told of it. (What a
+        // face does within its `call` comes before there is a task: a fault there ends the connection.)
         let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut nobody)));
         if polled.is_ok_and(|polled| polled.is_pending()) {
             tokio::spawn(task);

@@ -60,6 +60,22 @@ async fn checks_are_counted_and_looks_are_not() {
     assert_eq!(value(&server, series).await, 2.0);
 }
 
+/// A debit is charged in any case, and one that goes below zero keeps nobody from taking.
+#[tokio::test]
+async fn a_take_beside_a_denied_debit_counts_as_allowed() {
+    let server = start([bucket("default", "1/hour")]).await;
+    server.limit(&[("X-Client-Key", "used")]).await;
+    let batch = r#"{"checks":[{"key":"used","debit":true},{"key":"a"}]}"#;
+    let answer = server.check(batch).await.json();
+    assert_eq!([0, 1].map(|place| answer["decisions"][place]["allowed"] == true), [false, true]);
+    // It was taken.
+    assert_eq!(server.check(r#"{"key":"a"}"#).await.json()["allowed"], false);
+    for (result, count) in [("allowed", 2.0), ("denied", 2.0)] {
+        let series = format!("ratelimiter_decisions_total{{result=\"{result}\"}}");
+        assert_eq!(value(&server, &series).await, count, "{result}");
+    }
+}
+
 /// What was not taken is not counted as allowed: all or nothing is all denied.
 #[tokio::test]
 async fn a_denied_batch_counts_as_denied_whole() {

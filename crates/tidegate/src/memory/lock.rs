@@ -6,6 +6,7 @@
 //! so one who finds it held looks again a few times, then lets others run, then sleeps a little.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -25,12 +26,12 @@ use std::{
 /// How long one who waits pauses before it looks the first time, and at most, in spins. A look takes
 /// the lock's line away from its holder, who has work of a few dozen nanoseconds to do: looks far
 /// apart let the holder come and go several times between them, with the line at hand.
-const PAUSE_FIRST: u32 = 4;
+const PAUSE_FIRST: u32 = 16;
 const PAUSE_LAST: u32 = 64;
 /// How many looks one takes before it lets others run after each.
-const LOOKS: u32 = 16;
+const LOOKS: u32 = 8;
 /// How often it lets others run before it sleeps: the holder may have lost its processor.
-const YIELDS: u32 = 16;
+const YIELDS: u32 = 4;
 const YIELDS_END: u32 = LOOKS + YIELDS;
 /// How long it sleeps then, each time.
 const SLEEP: Duration = Duration::from_micros(50);
@@ -114,20 +115,22 @@ impl<T> Mutex<T> {
         if !self.held.try_take() {
             self.held.take_later();
         }
-        MutexGuard(self)
+        MutexGuard(self, PhantomData)
     }
 
     /// The value, if nobody uses it now.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.held.try_take().then(|| MutexGuard(self))
+        self.held.try_take().then(|| MutexGuard(self, PhantomData))
     }
 }
 
 /// The right to use the value, given up when dropped: also when a thread panics, and then the value
 /// is as it was left, which for a table's shard is a state that each of its own steps can begin from.
+///
+/// It lends the value out as a `&mut T` would, and so is shared between threads only where that is.
 #[derive(Debug)]
-pub(super) struct MutexGuard<'a, T>(&'a Mutex<T>);
+pub(super) struct MutexGuard<'a, T>(&'a Mutex<T>, PhantomData<&'a mut T>);
 
 impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
