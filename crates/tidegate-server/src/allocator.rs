@@ -9,8 +9,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 use mimalloc::MiMalloc;
 
-/// Pieces of this many bytes and more are large: all tables but the very first of a shard.
-const LARGE: usize = 1024;
+/// Pieces of this many bytes and more are large: all tables of the store that hold keys.
+const LARGE: usize = 768;
 
 /// The allocator of the process.
 pub(crate) struct Allocator;
