@@ -1,5 +1,6 @@
 //! What a scrape reads: the text format 0.0.4, and OpenMetrics for those who ask for it.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::histogram::{BOUNDS, Histogram};
@@ -83,7 +84,8 @@ impl Page {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
     }
 
-    /// Begins a family of counters, whose samples end in `_total`: OpenMetrics names it without the `_total` of its samples.
+    /// Begins a family of counters, whose samples end in `_total`: OpenMetrics names it without the
+    /// `_total` of its samples.
     pub fn counter(&mut self, name: &str, help: &str) {
         match self.format {
             Format::Text => self.family(&format!("{name}_total"), "counter", help),
@@ -96,11 +98,11 @@ impl Page {
         self.family(name, "gauge", help);
     }
 
-    /// One sample. Label values are names of policies and limits, and words of ours, in which nothing
-    /// needs escaping.
+    /// One sample. Label values may hold anything; names of samples and of labels are written as they
+    /// are.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
         let labels: Vec<String> =
-            labels.iter().map(|(key, value)| format!("{key}=\"{value}\"")).collect();
+            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
         match labels.is_empty() {
             true => self.line(format_args!("{name} {value}")),
             false => self.line(format_args!("{name}{{{}}} {value}", labels.join(","))),
@@ -139,9 +141,25 @@ impl Page {
     }
 }
 
+/// A label's value as both formats write it.
+fn escaped(value: &str) -> Cow<'_, str> {
+    if !value.contains(['\\', '"', '\n']) {
+        return Cow::Borrowed(value);
+    }
+    Cow::Owned(value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_value_of_a_label_cannot_end_its_line() {
+        let mut page = Page::new(Format::Text);
+        page.sample("seen_total", &[("path", "a\\b\"} 9\nevil 1"), ("plain", "c")], 1);
+        let line = r#"seen_total{path="a\\b\"} 9\nevil 1",plain="c"} 1"#;
+        assert_eq!(page.finish(), format!("{line}\n"));
+    }
 
     #[test]
     fn openmetrics_is_written_only_for_those_who_prefer_it() {
