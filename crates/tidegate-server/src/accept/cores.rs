@@ -88,6 +88,8 @@ impl Drop for Seat {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::RecvTimeoutError;
+
     use super::*;
 
     #[tokio::test]
@@ -121,6 +123,25 @@ mod tests {
         });
         for (number, name) in named.enumerate() {
             assert_eq!(name, format!("core-{number}"));
+        }
+        // What a core still runs is dropped when it ends, and says so.
+        let endings = cores.0.iter().map(|core| {
+            let (running, ended) = std::sync::mpsc::channel::<()>();
+            core.runtime.spawn(async move {
+                let _running = running;
+                std::future::pending::<()>().await;
+            });
+            ended
+        });
+        let endings: Vec<_> = endings.collect();
+        let last = cores.clone();
+        drop(cores);
+        let soon = std::time::Duration::from_millis(50);
+        assert_eq!(endings[0].recv_timeout(soon), Err(RecvTimeoutError::Timeout));
+        drop(last);
+        let long = std::time::Duration::from_secs(20);
+        for ended in endings {
+            assert_eq!(ended.recv_timeout(long), Err(RecvTimeoutError::Disconnected));
         }
     }
 }

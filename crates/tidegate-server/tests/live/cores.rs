@@ -11,10 +11,12 @@ use crate::client::Client;
 use crate::counts::memory;
 use crate::process::Service;
 
-const ROOMY: &str = "policies:\n  default:\n    limits:\n      - { name: roomy, algorithm: token_bucket, capacity: 1000000, rate: 1000/s }\n";
+const ROOMY: &str = "policies:\n  default:\n    limits:\n      - { name: roomy, algorithm: token_bucket, capacity: 1000000000, rate: 1000/s }\n";
 const CONNECTIONS: usize = 8;
 /// In hundredths of a second of the process's time: enough to tell threads apart.
 const ENOUGH: u64 = 150;
+/// How many times at most to look whether it was enough: for a minute.
+const LONGEST: usize = 3_000;
 
 /// The processor time of each thread of a process, in hundredths of a second, the busiest first.
 fn busy(process: u32) -> Vec<u64> {
@@ -39,8 +41,10 @@ fn saturate(service: &Service, ask_on: impl Fn(&dyn Fn() -> bool) -> usize + Syn
                 answered.fetch_add(ask_on(&|| !ended.load(Ordering::Relaxed)), Ordering::Relaxed)
             });
         }
-        while busy(service.id()).iter().sum::<u64>() < ENOUGH {
-            std::thread::yield_now();
+        for _ in 0..LONGEST {
+            if busy(service.id()).iter().sum::<u64>() >= ENOUGH {
+                break;
+            }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         ended.store(true, Ordering::Relaxed);
@@ -49,6 +53,7 @@ fn saturate(service: &Service, ask_on: impl Fn(&dyn Fn() -> bool) -> usize + Syn
     let busy = busy(service.id());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let [first, second, ..] = busy[..] else { panic!("one thread: {busy:?}") };
+    assert!(busy.iter().sum::<u64>() >= ENOUGH, "it did not work for long enough: {busy:?}");
     assert!(cores == 1 || second * 3 >= first, "hundredths of a second by thread: {busy:?}");
 }
 
