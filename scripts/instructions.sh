@@ -19,7 +19,8 @@ fi
 # A profile of its own: without optimisation across crates it builds soon, and with one unit for each
 # crate it builds the same everywhere.
 cargo build --quiet --profile instructions -p tidegate-instructions
-walk=target/instructions/tidegate-instructions
+target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+walk=$target/instructions/tidegate-instructions
 
 # count PATH: the instructions of one walk of it. Counted is what runs below `measured`. The C library
 # is told to use its plainest routines, so that they do not depend on the processor.

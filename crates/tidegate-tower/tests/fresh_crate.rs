@@ -19,6 +19,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// Where such crates are built: beside what cargo builds of this one, wherever that is.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("fresh-crate")
+}
+
 /// A crate in a folder of its own, which is removed with this.
 struct Crate(PathBuf);
 
@@ -47,7 +52,7 @@ impl Crate {
             .args(arguments)
             .arg("--offline")
             .current_dir(&self.0)
-            .env("CARGO_TARGET_DIR", root().join("target/fresh-crate"))
+            .env("CARGO_TARGET_DIR", target())
             .output()
             .unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -93,8 +98,9 @@ fn the_example_of_the_readme_limits_a_service_and_builds_no_server() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let section = readme.split("### In a Rust service").nth(1).unwrap();
     let example = section.split("```rust,no_run\n").nth(1).unwrap().split("```").next().unwrap();
-    let port = free_port();
-    let example = example.replace("3000", &port.to_string());
+    let address = "(\"127.0.0.1\", std::env::var(\"PORT\")?.parse::<u16>()?)";
+    let example = example.replace("\"127.0.0.1:3000\"", address);
+    assert!(example.contains(address), "{example}");
     let others = "axum = { version = \"0.8\", default-features = false, features = [\"http1\", \
                   \"tokio\"] }\ntokio = { version = \"1\", features = [\"macros\", \"net\", \
                   \"rt-multi-thread\"] }\n";
@@ -104,8 +110,10 @@ fn the_example_of_the_readme_limits_a_service_and_builds_no_server() {
     assert!(!built.iter().any(|name| HEAVY.contains(&name.as_str())), "{built:?}");
 
     fresh.cargo(&["build"]);
-    let program = root().join("target/fresh-crate/debug/fresh-service");
-    let _running = Running(Command::new(program).spawn().unwrap());
+    // Chosen only now: a build takes long enough for somebody else to take a port.
+    let port = free_port();
+    let program = target().join("debug/fresh-service");
+    let _running = Running(Command::new(program).env("PORT", port.to_string()).spawn().unwrap());
     let first = (0..1_000).find_map(|_| {
         sleep(Duration::from_millis(10));
         get(port)
