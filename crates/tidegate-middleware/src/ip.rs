@@ -160,7 +160,14 @@ impl FromStr for Cidr {
         };
         let digits = (1..=3).contains(&bits.len()) && bits.bytes().all(|b| b.is_ascii_digit());
         let bits: Option<u8> = bits.parse().ok().filter(|bits| digits && *bits <= most);
-        Ok(Cidr { network, bits: bits.ok_or_else(wrong)? })
+        let bits = bits.ok_or_else(wrong)?;
+        match network.to_canonical() {
+            // Mapped into IPv6, it holds IPv4 addresses: by its first 96 bits it is mapped.
+            mapped @ IpAddr::V4(_) if network.is_ipv6() => {
+                Ok(Cidr { network: mapped, bits: bits.checked_sub(96).ok_or_else(wrong)? })
+            }
+            network => Ok(Cidr { network, bits }),
+        }
     }
 }
 
@@ -242,9 +249,29 @@ mod tests {
         assert!(!holds("0.0.0.0/0", "2001:db8::1") && !holds("::/0", "192.0.2.1"));
     }
 
+    /// A range that is trusted but holds nobody would count all behind a proxy as one.
+    #[test]
+    fn a_mapped_range_is_the_ipv4_range() {
+        for (mapped, plain) in [
+            ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+            ("::ffff:192.0.2.1/128", "192.0.2.1/32"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("::ffff:0.0.0.0/96", "0.0.0.0/0"),
+        ] {
+            assert_eq!(mapped.parse::<Cidr>(), plain.parse::<Cidr>(), "{mapped}");
+        }
+        let mapped: Cidr = "::ffff:10.0.0.0/104".parse().unwrap();
+        assert!(mapped.contains("10.1.2.3".parse().unwrap()));
+        assert!(mapped.contains("::ffff:10.1.2.3".parse().unwrap()));
+        assert!(!mapped.contains("11.1.2.3".parse().unwrap()));
+    }
+
     #[test]
     fn what_is_no_range_is_refused() {
         for text in ["", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.0/+8", "a/8"] {
+            assert!(text.parse::<Cidr>().is_err(), "{text}");
+        }
+        for text in ["::ffff:10.0.0.0/95", "::ffff:10.0.0.0/8", "::ffff:10.0.0.0/129"] {
             assert!(text.parse::<Cidr>().is_err(), "{text}");
         }
     }
