@@ -46,6 +46,9 @@ pub trait Extractor {
 
     /// Counts by `fallback` when there is no key.
     ///
+    /// The keys of both share one space: a user who may be named like an address spends what that
+    /// address has. [`Header::hashed`] tells them apart.
+    ///
     /// # Examples
     ///
     /// ```
@@ -71,7 +74,8 @@ pub trait Extractor {
 
     /// Counts at the cost that `cost` finds, when no other was found before.
     ///
-    /// A cost that cannot be found is like a key that is not there.
+    /// A cost that cannot be found is no missing key: the request is refused with 400, whatever the
+    /// fallback.
     fn cost<F, C>(self, cost: F) -> Costed<Self, F>
     where
         Self: Sized,

@@ -40,11 +40,11 @@ mod service;
 
 pub use body::Body;
 pub use future::ResponseFuture;
-pub use hook::{Hooks, NoHooks, ResponseHead, Served, Tab};
+pub use hook::{Guard, Hook, Hooks, NoHooks, ResponseHead, Served, Tab};
 pub use key::{ByMethod, Costed, Extractor, ForwardedIp, Header, MatchedRoute, Or, OrSkip};
-pub use prelude::{Awaited, NoPrelude, Resolved};
+pub use prelude::{Awaited, NoPrelude, Prelude, Resolved};
 pub use rate_limit::RateLimit;
-pub use rules::{And, Rule};
+pub use rules::{And, OneUnit, Price, Rule, Rules};
 pub use service::RateLimitService;
 pub use tidegate_middleware::{
     AddressKey, Ask, Charge, Cidr, CidrError, Degraded, Extension, IntoCost, IntoKey, KeyBuf,

@@ -132,14 +132,14 @@ impl Ask {
     }
 
     /// Counted at the cost that a function finds, when no other was found before. A cost that cannot
-    /// be found is like a key that is not there.
+    /// be found is no missing key: the request is refused, whatever the fallback.
     #[inline]
     #[must_use]
     pub fn at<C: IntoCost>(self, cost: impl FnOnce() -> C) -> Ask {
         match self {
             Ask::Limit(Terms { cost: None, policy }) => match cost().into_cost() {
                 Ok(cost) => Ask::Limit(Terms { cost: Some(cost), policy }),
-                Err(reason) => Ask::Missing(reason),
+                Err(reason) => Ask::Reject(reason),
             },
             ask => ask,
         }

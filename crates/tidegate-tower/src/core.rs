@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use tidegate::{Limiter, Store, StoreError, Verdict};
 use tidegate_middleware::{Answers, Asked, Degraded, Marks, Refused, Settled, at_once};
 
 use crate::head::RequestHead;
-use crate::hook::Hook;
+use crate::hook::{Guard, Hook};
 use crate::http::{Lines, advise, refuse};
 use crate::rules::Rules;
 
@@ -46,6 +46,8 @@ pub(crate) struct Waiting<T> {
 pub(crate) struct Pass<G> {
     pub(crate) marks: Marks,
     pub(crate) guard: G,
+    /// Nobody asks the body of its answer for its end.
+    pub(crate) is_head: bool,
 }
 
 impl<G> Pass<G> {
@@ -99,10 +101,12 @@ where
         });
         match settled {
             Settled::Pass { marks, taken_at: Some(at) } => {
-                Step::Pass(Pass { marks, guard: self.hooks.open(&self.limiter, asked, at) })
+                let guard = self.hooks.open(&self.limiter, asked, at);
+                let is_head = H::Guard::WATCHES && request.method() == Method::HEAD;
+                Step::Pass(Pass { marks, guard, is_head })
             }
             Settled::Pass { marks, taken_at: None } => {
-                Step::Pass(Pass { marks, guard: H::Guard::default() })
+                Step::Pass(Pass { marks, ..Pass::default() })
             }
             Settled::Answer(response) => Step::Answer(response),
         }

@@ -84,6 +84,9 @@ where
                     let mut response = ready!(future.poll(context))?;
                     let mut pass = pass.take().expect("polled after it was ready");
                     pass.guard.answered(&ResponseHead::of(&response));
+                    if pass.is_head {
+                        pass.guard.ended();
+                    }
                     pass.marks.write(&mut Lines(response.headers_mut()));
                     return Poll::Ready(Ok(response.map(|body| Body::inner(body, pass.guard))));
                 }

@@ -67,26 +67,31 @@ impl<'a> RequestHead<'a> {
         self.extensions
     }
 
-    /// The address of whoever is connected, as the server left it in the extensions: with the feature
-    /// `axum` in axum's `ConnectInfo<SocketAddr>`, with `grpc` in tonic's `TcpConnectInfo`; else in a
-    /// [`PeerAddr`].
+    /// The address of whoever is connected, as it was left in the extensions: in a [`PeerAddr`], which
+    /// overrides what the server left; else with the feature `axum` in axum's
+    /// `ConnectInfo<SocketAddr>`, with `grpc` in tonic's `TcpConnectInfo`.
     #[must_use]
     #[inline]
     pub fn peer(&self) -> Option<IpAddr> {
-        // One look-up for those that axum serves.
+        if let Some(peer) = self.extensions.get::<PeerAddr>() {
+            return Some(peer.0.ip());
+        }
         #[cfg(feature = "axum")]
         if let Some(info) = self.extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
             return Some(info.0.ip());
         }
         #[cfg(feature = "grpc")]
-        if let Some(info) = self.extensions.get::<tonic::transport::server::TcpConnectInfo>() {
-            return info.remote_addr().map(|address| address.ip());
+        if let Some(info) = self.extensions.get::<tonic::transport::server::TcpConnectInfo>()
+            && let Some(address) = info.remote_addr()
+        {
+            return Some(address.ip());
         }
-        self.extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
+        None
     }
 }
 
-/// The address of whoever is connected, for servers that leave none in the extensions of a request.
+/// The address of whoever is connected, for servers that leave none in the extensions of a request, or
+/// in place of the one that they leave.
 ///
 /// # Examples
 ///
@@ -101,3 +106,19 @@ impl<'a> RequestHead<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PeerAddr(pub SocketAddr);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "axum")]
+    #[test]
+    fn a_peer_of_ones_own_overrides_the_servers() {
+        let peer = |last| SocketAddr::from(([192, 0, 2, last], 4711));
+        let mut request = Request::new(());
+        request.extensions_mut().insert(axum::extract::ConnectInfo(peer(1)));
+        assert_eq!(RequestHead::of(&request).peer(), Some(peer(1).ip()));
+        request.extensions_mut().insert(PeerAddr(peer(2)));
+        assert_eq!(RequestHead::of(&request).peer(), Some(peer(2).ip()));
+    }
+}

@@ -11,7 +11,7 @@ use tower_layer::Layer;
 use crate::core::{Core, Respond};
 use crate::head::RequestHead;
 use crate::hook::{Hooks, NoHooks, ResponseHead, Served};
-use crate::key::{Costed, Extractor};
+use crate::key::Extractor;
 use crate::prelude::{Awaited, NoPrelude, Resolved};
 use crate::rules::{And, Rule};
 use crate::service::RateLimit;
@@ -55,7 +55,7 @@ impl<S: Store> RateLimitLayer<S> {
         RateLimitLayer {
             core: Arc::new(Core {
                 limiter,
-                rules: Rule { policy, key: Arc::new(PeerIp::default()) },
+                rules: Rule::new(policy, PeerIp::default()),
                 prelude: Arc::new(NoPrelude),
                 hooks: NoHooks,
                 answers: Answers::default(),
@@ -64,11 +64,11 @@ impl<S: Store> RateLimitLayer<S> {
     }
 }
 
-impl<S, K, P, H: Clone> RateLimitLayer<S, Rule<K>, P, H> {
+impl<S, K, C, P, H: Clone> RateLimitLayer<S, Rule<K, C>, P, H> {
     /// Counts requests for the key that `key` finds.
     #[must_use]
-    pub fn key<N: Extractor>(self, key: N) -> RateLimitLayer<S, Rule<N>, P, H> {
-        self.with_rules(|rule| Rule { policy: rule.policy, key: Arc::new(key) })
+    pub fn key<N: Extractor>(self, key: N) -> RateLimitLayer<S, Rule<N, C>, P, H> {
+        self.with_rules(|rule| Rule { policy: rule.policy, key: Arc::new(key), cost: rule.cost })
     }
 
     /// Counts requests for the key that a function gives; none, or an error, means that there is no
@@ -81,14 +81,15 @@ impl<S, K, P, H: Clone> RateLimitLayer<S, Rule<K>, P, H> {
     /// # use tidegate_tower::RateLimitLayer;
     /// # let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
     /// # let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// // By the first part of the path: `/acme/orders` counts for `acme`.
     /// let by_tenant = RateLimitLayer::new(limiter).key_by(|request| {
-    ///     request.uri().host().and_then(|host| host.split('.').next()).map(str::to_owned)
+    ///     request.uri().path().split('/').nth(1).map(str::to_owned)
     /// });
     /// # let _ = by_tenant;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn key_by<F, N>(self, key: F) -> RateLimitLayer<S, Rule<F>, P, H>
+    pub fn key_by<F, N>(self, key: F) -> RateLimitLayer<S, Rule<F, C>, P, H>
     where
         F: Fn(&RequestHead<'_>) -> N,
         N: IntoKey,
@@ -119,13 +120,14 @@ impl<S, K, P, H: Clone> RateLimitLayer<S, Rule<K>, P, H> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn key_async<F, T>(self, key: F) -> RateLimitLayer<S, Rule<Resolved>, Awaited<F>, H>
+    pub fn key_async<F, T>(self, key: F) -> RateLimitLayer<S, Rule<Resolved, C>, Awaited<F>, H>
     where
         F: Fn(&RequestHead<'_>) -> T,
         T: Future<Output: IntoKey>,
     {
         let core = &self.core;
-        let rules = Rule { policy: Arc::clone(&core.rules.policy), key: Arc::new(Resolved) };
+        let Rule { policy, cost, .. } = core.rules.clone();
+        let rules = Rule { policy, key: Arc::new(Resolved), cost };
         RateLimitLayer {
             core: Arc::new(Core {
                 limiter: Arc::clone(&core.limiter),
@@ -138,23 +140,21 @@ impl<S, K, P, H: Clone> RateLimitLayer<S, Rule<K>, P, H> {
     }
 
     /// Counts requests at the cost that a function finds, unless the key comes with another; 1
-    /// without. A cost that cannot be found refuses the request with 400.
+    /// without. A cost that cannot be found refuses the request with 400. It stays when the key is set
+    /// afterwards.
     #[must_use]
-    pub fn cost<F, C>(self, cost: F) -> RateLimitLayer<S, Rule<Costed<Arc<K>, F>>, P, H>
+    pub fn cost<F, N>(self, cost: F) -> RateLimitLayer<S, Rule<K, F>, P, H>
     where
-        F: Fn(&RequestHead<'_>) -> C,
-        C: IntoCost,
+        F: Fn(&RequestHead<'_>) -> N,
+        N: IntoCost,
     {
-        self.with_rules(|rule| Rule {
-            policy: rule.policy,
-            key: Arc::new(Costed { key: rule.key, cost }),
-        })
+        self.with_rules(|rule| Rule { policy: rule.policy, key: rule.key, cost: Arc::new(cost) })
     }
 
     /// Limits by this policy, over the limiter's store, in place of the limiter's policy.
     #[must_use]
-    pub fn policy(self, policy: impl Into<Arc<Policy>>) -> RateLimitLayer<S, Rule<K>, P, H> {
-        self.with_rules(|rule| Rule { policy: policy.into(), key: rule.key })
+    pub fn policy(self, policy: impl Into<Arc<Policy>>) -> RateLimitLayer<S, Rule<K, C>, P, H> {
+        self.with_rules(|rule| Rule { policy: policy.into(), ..rule })
     }
 }
 
@@ -181,7 +181,7 @@ impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
         policy: impl Into<Arc<Policy>>,
         key: K,
     ) -> RateLimitLayer<S, And<R, K>, P, H> {
-        let rule = Rule { policy: policy.into(), key: Arc::new(key) };
+        let rule = Rule::new(policy.into(), key);
         self.with_rules(|others| And { others, rule })
     }
 
@@ -236,7 +236,8 @@ impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
     /// only failed logins, say.
     ///
     /// It is asked once the head of the answer is there, of answers of the service alone. What took
-    /// part in a limit's decision meanwhile stays decided.
+    /// part in a limit's decision meanwhile stays decided. A client that leaves while a store elsewhere
+    /// still decides is not asked about: what it took there, if anything, stays taken.
     ///
     /// # Examples
     ///
@@ -265,6 +266,9 @@ impl<S, R: Clone, P, H: Clone> RateLimitLayer<S, R, P, H> {
     /// That happens when the body of the answer has gone out, also when the client goes away before
     /// its end. It concerns the layer's own key, not those added with [`and`](RateLimitLayer::and). A
     /// store elsewhere is told by a task of the Tokio runtime.
+    ///
+    /// A client that leaves while a store elsewhere still decides is not asked about: what it took
+    /// there, if anything, stays taken.
     ///
     /// # Examples
     ///

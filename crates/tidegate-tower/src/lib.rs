@@ -46,7 +46,7 @@ pub use future::ResponseFuture;
 #[cfg(feature = "grpc")]
 pub use grpc::{MessageFuture, MessageLimit, MessageLimitLayer};
 pub use head::{PeerAddr, RequestHead};
-pub use hook::{Hooks, NoHooks, ResponseHead, Served, Tab};
+pub use hook::{Guard, Hook, Hooks, NoHooks, ResponseHead, Served, Tab};
 #[cfg(feature = "axum")]
 pub use key::MatchedRoute;
 pub use key::{ByMethod, Costed, Extractor, ForwardedIp, Header, Or, OrSkip};
@@ -54,8 +54,8 @@ pub use layer::RateLimitLayer;
 pub use pace::{
     Advice, NoAdvice, OneKey, PaceFailure, PaceKey, PaceLayer, Paced, RetryAfter, retry_after,
 };
-pub use prelude::{Awaited, NoPrelude, Resolved};
-pub use rules::{And, Rule};
+pub use prelude::{Awaited, NoPrelude, Prelude, Resolved};
+pub use rules::{And, OneUnit, Price, Rule, Rules};
 pub use service::RateLimit;
 pub use tidegate_middleware::{
     AddressKey, Ask, Charge, Cidr, CidrError, Degraded, Extension, IntoCost, IntoKey, KeyBuf,

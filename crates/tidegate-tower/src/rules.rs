@@ -3,22 +3,63 @@
 use std::sync::Arc;
 
 use tidegate::Policy;
-use tidegate_middleware::{Asked, Reason};
+use tidegate_middleware::{Ask, Asked, IntoCost, Reason};
 
 use crate::head::RequestHead;
 use crate::key::Extractor;
 
-/// One key under one policy.
+/// One key under one policy, at one cost.
 #[derive(Debug)]
-pub struct Rule<K> {
+pub struct Rule<K, C = OneUnit> {
     pub(crate) policy: Arc<Policy>,
     /// Shared, so that a rule can be cloned whatever its key is.
     pub(crate) key: Arc<K>,
+    /// Beside the key, so that another key does not forget it.
+    pub(crate) cost: Arc<C>,
 }
 
-impl<K> Clone for Rule<K> {
-    fn clone(&self) -> Rule<K> {
-        Rule { policy: Arc::clone(&self.policy), key: Arc::clone(&self.key) }
+impl<K> Rule<K> {
+    pub(crate) fn new(policy: Arc<Policy>, key: K) -> Rule<K> {
+        Rule { policy, key: Arc::new(key), cost: Arc::new(OneUnit) }
+    }
+}
+
+impl<K, C> Clone for Rule<K, C> {
+    fn clone(&self) -> Rule<K, C> {
+        Rule {
+            policy: Arc::clone(&self.policy),
+            key: Arc::clone(&self.key),
+            cost: Arc::clone(&self.cost),
+        }
+    }
+}
+
+/// What a request costs whose key says nothing of it: one unit.
+#[derive(Clone, Copy, Debug)]
+pub struct OneUnit;
+
+/// What requests cost whose key says nothing of it. Not to be implemented outside of this crate: a
+/// function is one.
+pub trait Price {
+    #[doc(hidden)]
+    fn charge(&self, ask: Ask, request: &RequestHead<'_>) -> Ask;
+}
+
+impl Price for OneUnit {
+    #[inline]
+    fn charge(&self, ask: Ask, _: &RequestHead<'_>) -> Ask {
+        ask
+    }
+}
+
+impl<F, C> Price for F
+where
+    F: Fn(&RequestHead<'_>) -> C,
+    C: IntoCost,
+{
+    #[inline]
+    fn charge(&self, ask: Ask, request: &RequestHead<'_>) -> Ask {
+        ask.at(|| self(request))
     }
 }
 
@@ -36,15 +77,32 @@ impl<R: Clone, K> Clone for And<R, K> {
 }
 
 /// One rule or several. Not to be implemented outside of this crate.
+///
+/// # Examples
+///
+/// A function can give a layer without naming all that is in it:
+///
+/// ```
+/// use tidegate::{Limit, Limiter, MemoryStore, Policy};
+/// use tidegate_tower::{RateLimitLayer, Rules};
+///
+/// fn limits() -> Result<RateLimitLayer<MemoryStore, impl Rules>, Box<dyn std::error::Error>> {
+///     let policy = Policy::new("api", [Limit::quota("burst", "100/minute")?])?;
+///     let limiter = Limiter::new(MemoryStore::new(), policy);
+///     Ok(RateLimitLayer::new(limiter).cost(|request| if request.uri().path() == "/export" { 10_u32 } else { 1 }))
+/// }
+/// # limits()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Rules: Clone {
     #[doc(hidden)]
     fn ask<'a>(&'a self, request: &RequestHead<'_>, asked: &mut Asked<'a>) -> Result<(), Reason>;
 }
 
-impl<K: Extractor> Rules for Rule<K> {
+impl<K: Extractor, C: Price> Rules for Rule<K, C> {
     #[inline]
     fn ask<'a>(&'a self, request: &RequestHead<'_>, asked: &mut Asked<'a>) -> Result<(), Reason> {
-        asked.rule(&self.policy, |key| self.key.extract(request, key))
+        asked.rule(&self.policy, |key| self.cost.charge(self.key.extract(request, key), request))
     }
 }
 

@@ -193,3 +193,28 @@ async fn middlewares_over_one_store_are_apart_by_the_names_of_their_policies() {
     shared.reset("192.0.2.1").unwrap();
     assert_eq!(send(&read, from("192.0.2.1")).await.status, 200, "the limiter is shared");
 }
+
+/// A cost that makes no sense is no way around the limit, nor to another's.
+#[actix_web::test]
+async fn a_cost_that_cannot_be_found_is_refused_whatever_the_fallback() {
+    let api = || RateLimit::new(limiter(&clock(), quota("api", "10/hour")));
+    let priced =
+        || PeerIp::default().cost(|_: &actix_web::dev::ServiceRequest| "many".parse::<Amount>());
+    let skipping = api().key(priced().or_skip());
+    assert_eq!(send(&skipping, from("192.0.2.1")).await.status, 400);
+    let falling_back = api().key(priced().or("all"));
+    assert_eq!(send(&falling_back, from("192.0.2.1")).await.status, 400);
+}
+
+#[actix_web::test]
+async fn another_key_does_not_forget_the_cost() {
+    let four = |_: &actix_web::dev::ServiceRequest| 4_u32;
+    let layers = || RateLimit::new(limiter(&clock(), quota("api", "10/hour")));
+    let (before, after) = (layers().cost(four).key("all"), layers().key("all").cost(four));
+    for _ in 0..2 {
+        assert_eq!(send(&before, from("192.0.2.1")).await.status, 200);
+        assert_eq!(send(&after, from("192.0.2.1")).await.status, 200);
+    }
+    assert_eq!(send(&before, from("192.0.2.1")).await.status, 429);
+    assert_eq!(send(&after, from("192.0.2.1")).await.status, 429);
+}

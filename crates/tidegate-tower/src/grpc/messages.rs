@@ -61,7 +61,7 @@ impl<S: Store, K: Extractor> MessageLimitLayer<S, K> {
     pub fn new(limiter: impl Into<Arc<Limiter<S>>>, key: K) -> MessageLimitLayer<S, K> {
         let limiter = limiter.into();
         let policy = Arc::new(limiter.policy().clone());
-        let rule = Rule { policy, key: Arc::new(key) };
+        let rule = Rule::new(policy, key);
         MessageLimitLayer { limiter, rule, stance: OnStoreError::default() }
     }
 

@@ -5,7 +5,8 @@ use tidegate_middleware::{Ask, IntoCost, KeyBuf, Terms};
 use super::Extractor;
 use crate::head::RequestHead;
 
-/// By one extractor, or by another where that finds no key (see [`Extractor::or`]).
+/// By one extractor, or by another where that finds no key (see [`Extractor::or`]). Their keys
+/// share one space.
 #[derive(Clone, Copy, Debug)]
 pub struct Or<K, F> {
     pub(super) first: K,
@@ -33,8 +34,8 @@ impl<K: Extractor> Extractor for OrSkip<K> {
 /// By an extractor, at a cost that a function finds (see [`Extractor::cost`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Costed<K, F> {
-    pub(crate) key: K,
-    pub(crate) cost: F,
+    pub(super) key: K,
+    pub(super) cost: F,
 }
 
 impl<K, F, C> Extractor for Costed<K, F>
@@ -48,7 +49,7 @@ where
     }
 }
 
-/// Shared, as a layer and its services share it.
+/// By an extractor that is shared.
 impl<K: Extractor> Extractor for std::sync::Arc<K> {
     fn extract(&self, request: &RequestHead<'_>, key: &mut KeyBuf) -> Ask {
         K::extract(self, request, key)

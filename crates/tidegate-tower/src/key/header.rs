@@ -11,6 +11,9 @@ use crate::head::RequestHead;
 /// Whoever can choose the value can choose another for every request: believe a header only where
 /// something outside of this layer has verified it.
 ///
+/// A fallback's keys share one space with the header's: as it is, the value `192.0.2.1` spends what the
+/// address 192.0.2.1 has. Hashed, it cannot.
+///
 /// # Examples
 ///
 /// ```
@@ -18,7 +21,7 @@ use crate::head::RequestHead;
 /// use tidegate_tower::{Extractor, Header, PeerIp};
 ///
 /// let by_api_key = Header::new(HeaderName::from_static("x-api-key")).hashed();
-/// let by_user = Header::new(HeaderName::from_static("x-user")).or(PeerIp::default());
+/// let by_user = Header::new(HeaderName::from_static("x-user")).hashed().or(PeerIp::default());
 /// # let _ = (by_api_key, by_user);
 /// ```
 #[derive(Clone, Debug)]

@@ -109,6 +109,18 @@ async fn a_client_that_goes_away_is_charged_for_what_went_out() {
     assert_eq!(*seen.lock().unwrap(), [(Some(200), 30, false)]);
 }
 
+/// A server drops the body of such an answer unread.
+#[tokio::test]
+async fn an_answer_to_head_is_complete_without_its_body() {
+    let limiter = Arc::new(limiter(&clock(), quota("bytes", "100/hour")));
+    let layer = RateLimitLayer::new(Arc::clone(&limiter))
+        .true_cost(|served| Amount::from_units(if served.is_complete() { 7 } else { 50 }));
+    let mut request = with("192.0.2.1", &[("status", "200")]);
+    *request.method_mut() = http::Method::HEAD;
+    drop(layer.layer(tower::service_fn(as_told)).oneshot(request).await.unwrap());
+    assert_eq!(left(&limiter), Amount::from_units(93));
+}
+
 #[tokio::test]
 async fn a_request_that_is_never_answered_costs_what_the_function_says() {
     let limiter = Arc::new(limiter(&clock(), quota("bytes", "100/hour")));
