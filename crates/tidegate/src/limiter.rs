@@ -153,8 +153,6 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<C: Clock> Limiter<MemoryStore<C>> {
-    // Either way the decision is written where the caller wants it: to copy it right after it was
-    // written, in other pieces, stalls the processor for as long as a fifth of the whole check takes.
     #[inline(always)]
     fn decide(&self, check: &Check<'_>) -> Decision {
         match self.watch.start() {
