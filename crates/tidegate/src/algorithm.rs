@@ -112,22 +112,8 @@ trait Settled: Step<State: Copy> {
     /// See [`Step::charge`], of a settled state.
     fn charge_settled(&self, settled: &Self::Copy, cost: u64) -> Self::Copy;
 
-    /// See [`Step::decide`]: the same with the state settled once.
-    #[inline]
-    fn decide_settled(
-        &self,
-        state: &mut Self::State,
-        now: Timestamp,
-        cost: u64,
-        mode: Mode,
-    ) -> Answer {
-        let settled = self.settled(state, now);
-        let (wait, fate) = self.judge(&settled, now, cost, mode);
-        self.end_settled(state, settled, now, cost, wait, fate)
-    }
-
-    /// See [`Step::decide`]: the same for a state that lies in these words, which are written only where
-    /// it changes: so a denial leaves their cache line clean.
+    /// See [`Step::decide`]: the same with the state, which lies in these words, settled once. They are
+    /// written only where it changes: so a denial leaves their cache line clean.
     #[inline(always)]
     fn decide_words(&self, words: &mut [u64], now: Timestamp, cost: u64, mode: Mode) -> Answer
     where
@@ -174,20 +160,7 @@ trait Settled: Step<State: Copy> {
         wait: Option<Span>,
         fate: Fate,
     ) -> Answer {
-        self.end_settled(state, self.settled(state, now), now, cost, wait, fate)
-    }
-
-    /// Does to the state what becomes of a request, and answers it from the settled copy.
-    #[inline(always)]
-    fn end_settled(
-        &self,
-        state: &mut Self::State,
-        mut settled: Self::Copy,
-        now: Timestamp,
-        cost: u64,
-        wait: Option<Span>,
-        fate: Fate,
-    ) -> Answer {
+        let mut settled = self.settled(state, now);
         match fate {
             Fate::Charged => {
                 settled = self.charge_settled(&settled, cost);
@@ -205,11 +178,6 @@ trait Settled: Step<State: Copy> {
 /// its settled copy.
 macro_rules! settle_first {
     () => {
-        #[inline]
-        fn decide(&self, state: &mut Self::State, now: Timestamp, cost: u64, mode: Mode) -> Answer {
-            self.decide_settled(state, now, cost, mode)
-        }
-
         #[inline]
         fn conclude(
             &self,
@@ -430,7 +398,10 @@ impl Rule {
         cost: u64,
         mode: Mode,
     ) -> Answer {
-        change!(self, words, logs, step, state => step.decide(state, now, cost, mode))
+        match self {
+            Rule::Sliding(step) => step.decide_words(words, now, cost, mode),
+            _ => change!(self, words, logs, step, state => step.decide(state, now, cost, mode)),
+        }
     }
 
     /// See [`Step::conclude`].

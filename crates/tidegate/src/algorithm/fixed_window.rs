@@ -3,7 +3,7 @@
 use super::{Answer, Settled, Step, Words, count_from, first, put, settle_first};
 use crate::amount::Amount;
 use crate::limit::Align;
-use crate::mode::{Fate, Mode};
+use crate::mode::Fate;
 use crate::time::{Span, Timestamp};
 
 /// A fixed window's numbers.

@@ -5,7 +5,7 @@
 
 use super::{Answer, Settled, Step, Words, count_from, first, put, settle_first};
 use crate::amount::{Amount, Divisor, MICROS_PER_UNIT};
-use crate::mode::{Fate, Mode};
+use crate::mode::Fate;
 use crate::time::{Span, Timestamp};
 
 /// A sliding window's numbers.

@@ -7,7 +7,7 @@
 
 use super::{Answer, LATE_AT_MOST, Settled, Step, Words, first, put, settle_first};
 use crate::amount::{Amount, Divisor, Rate, gcd};
-use crate::mode::{Fate, Mode};
+use crate::mode::Fate;
 use crate::time::{Span, Timestamp};
 
 /// A bucket's numbers, in ticks of a nanosecond.
