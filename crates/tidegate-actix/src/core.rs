@@ -8,7 +8,7 @@ use tidegate::{Limiter, Store, StoreError, Verdict};
 use tidegate_middleware::{Answers, Asked, Degraded, Marks, Refused, Settled, at_once};
 
 use crate::hook::Hook;
-use crate::http::{Lines, advise, refuse};
+use crate::http::{Lines, refuse};
 use crate::rules::Rules;
 
 /// What a middleware and its services share.
@@ -103,7 +103,7 @@ where
             Some(respond) => respond(refused),
             None => refuse(refused, self.answers.format),
         };
-        advise(refused, &mut response);
+        refused.advise(&mut Lines(response.headers_mut()));
         response
     }
 }

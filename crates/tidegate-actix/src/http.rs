@@ -5,7 +5,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
-use tidegate_middleware::{Field, Fields, Format, Refused, Text, number};
+use tidegate_middleware::{Field, Fields, Format, Refused, Text};
 
 /// Answers a request that does not get through.
 pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> HttpResponse {
@@ -15,16 +15,6 @@ pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> HttpResponse {
     let mut response = HttpResponse::with_body(status, BoxBody::new(Bytes::from(text.body)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(text.kind));
     response
-}
-
-/// Says when to come back, unless the response says so already.
-pub(crate) fn advise(refused: &Refused<'_>, response: &mut HttpResponse) {
-    let mut lines = Lines(response.headers_mut());
-    if let Some(wait) = refused.retry_after()
-        && !lines.has(Field::RetryAfter)
-    {
-        lines.set(Field::RetryAfter, number(wait));
-    }
 }
 
 /// The headers of an answer.

@@ -5,7 +5,7 @@ use std::fmt;
 use tidegate::{HeaderDialect, Limiter, StoreError, Timestamp, Verdict};
 
 use crate::asked::{Asked, Item};
-use crate::marks::Marks;
+use crate::marks::{Field, Fields, Marks, number};
 use crate::problem::Format;
 use crate::refused::{OnStoreError, Refused};
 
@@ -94,6 +94,17 @@ impl<F> Answers<F> {
             OnStoreError::Deny => {
                 Settled::Answer(refuse(&Refused::StoreFailed(error), Marks::default()))
             }
+        }
+    }
+}
+
+impl Refused<'_> {
+    /// Says in an answer's headers when to come back, unless they say so already.
+    pub fn advise(&self, fields: &mut impl Fields) {
+        if let Some(wait) = self.retry_after()
+            && !fields.has(Field::RetryAfter)
+        {
+            fields.set(Field::RetryAfter, number(wait));
         }
     }
 }

@@ -9,7 +9,7 @@ use tidegate_middleware::{Answers, Asked, Degraded, Marks, Refused, Settled, at_
 
 use crate::head::RequestHead;
 use crate::hook::{Guard, Hook};
-use crate::http::{Lines, advise, refuse};
+use crate::http::{Lines, refuse};
 use crate::rules::Rules;
 
 /// What a layer and its services share.
@@ -129,7 +129,7 @@ where
             Some(respond) => respond(refused),
             None => refuse(refused, self.answers.format),
         };
-        advise(refused, &mut response);
+        refused.advise(&mut Lines(response.headers_mut()));
         Box::new(response)
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
-use tidegate_middleware::{Field, Fields, Format, Refused, Text, number};
+use tidegate_middleware::{Field, Fields, Format, Refused, Text};
 
 /// Answers a request that does not get through.
 pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> Response<Bytes> {
@@ -16,16 +16,6 @@ pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> Response<Bytes> {
 
 fn status(refused: &Refused<'_>) -> StatusCode {
     StatusCode::from_u16(refused.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-}
-
-/// Says when to come back, unless the response says so already.
-pub(crate) fn advise(refused: &Refused<'_>, response: &mut Response<Bytes>) {
-    let mut lines = Lines(response.headers_mut());
-    if let Some(wait) = refused.retry_after()
-        && !lines.has(Field::RetryAfter)
-    {
-        lines.set(Field::RetryAfter, number(wait));
-    }
 }
 
 /// The headers of an answer.
