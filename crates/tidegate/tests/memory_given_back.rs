@@ -1,5 +1,6 @@
 //! What the memory store gives back to the machine: a process of its own, so that nothing else weighs.
 
+use std::ops::Range;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -43,19 +44,31 @@ fn weigh_five_million_keys() {
     let rate = Rate::per(five, Span::from_secs(1)).expect("a rate");
     let limit = Limit::token_bucket("limit", five, rate).expect("a limit");
     let policy = Policy::new("policy", [limit]).expect("a policy");
+    let meet = |keys: Range<u32>| {
+        for number in keys {
+            let name = number.to_le_bytes();
+            let check = Check::take(Key::new(&name).expect("a key"), &policy, Cost::ONE);
+            assert!(store.take_one(&check).is_allowed());
+        }
+    };
+    let forget = || {
+        clock.advance(Span::from_secs(60));
+        store.sweep();
+        assert_eq!(store.len(), 0);
+    };
+    // A first round brings in the program's own pages, which are no key's.
+    meet(0..10_000);
+    forget();
     let start = resident();
-    for number in 0..5_000_000_u32 {
-        let name = number.to_le_bytes();
-        let check = Check::take(Key::new(&name).expect("a key"), &policy, Cost::ONE);
-        assert!(store.take_one(&check).is_allowed());
-    }
+    meet(0..5_000_000);
     assert_eq!(store.len(), 5_000_000);
     let held = resident();
     assert!(held > start + 100_000, "they weigh something: {start} kB, then {held} kB");
-    clock.advance(Span::from_secs(60));
-    store.sweep();
-    assert_eq!(store.len(), 0);
+    forget();
     let rest = resident();
-    assert!(rest <= start * 13 / 10, "{start} kB, then {held} kB, at last {rest} kB");
+    // Of a process of 4 MB, 30 % are less than the pages of code and of the allocator's own books that a
+    // round can touch anew: a hundredth of what the keys took is as good as all given back.
+    let slack = (start * 3 / 10).max((held - start) / 100);
+    assert!(rest <= start + slack, "{start} kB, then {held} kB, at last {rest} kB");
     println!("{start} kB, then {held} kB, at last {rest} kB");
 }
