@@ -115,12 +115,16 @@ impl Decision {
         let Some(limit) = policy.limits().get(self.limit_index) else {
             return;
         };
+        // What stands behind the name is written from its end on, since numbers come with their last
+        // digit first, and added in one piece: every answer has this field.
+        let mut tail = Tail::default();
+        tail.number(self.retry_after_secs().unwrap_or_else(|| spread(limit, self)));
+        tail.text(b";t=");
+        tail.number(self.remaining.whole_units());
+        tail.text(b"\";r=");
         field.push(b'"');
         field.extend_from_slice(limit.name().as_str().as_bytes());
-        field.extend_from_slice(b"\";r=");
-        write_integer(field, self.remaining.whole_units());
-        field.extend_from_slice(b";t=");
-        write_integer(field, self.retry_after_secs().unwrap_or_else(|| spread(limit, self)));
+        field.extend_from_slice(tail.as_bytes());
     }
 
     /// The value of `X-RateLimit-Reset`: whole seconds, rounded up, until the cost passes; when it did
@@ -164,46 +168,82 @@ fn spread(limit: &Limit, decision: &Decision) -> u64 {
         }
         Algorithm::FixedWindow { .. } => decision.reset_after.as_secs_ceil(),
         // Micro-units over (num / den) micro-units per microsecond.
-        Algorithm::TokenBucket { rate, .. } => seconds(
-            u128::from(decision.remaining.as_micros()) * u128::from(rate.den()),
-            u128::from(rate.num()) * 1_000_000,
-        ),
+        Algorithm::TokenBucket { rate, .. } => {
+            seconds([decision.remaining.as_micros(), rate.den()], [rate.num(), 1_000_000])
+        }
         // The least t with r / t <= max / window.
         Algorithm::RollingWindow { max, window } | Algorithm::SlidingWindow { max, window } => {
             seconds(
-                u128::from(Amount::from_units(available).as_micros())
-                    * u128::from(window.as_nanos()),
-                u128::from(max.as_micros()) * 1_000_000_000,
+                [Amount::from_units(available).as_micros(), window.as_nanos()],
+                [max.as_micros(), 1_000_000_000],
             )
         }
     };
     // A minimum spacing holds whatever the limit has room for.
-    let spaced = limit.min_interval().map_or(0, |interval| {
-        seconds(u128::from(available) * u128::from(interval.as_nanos()), 1_000_000_000)
-    });
+    let spaced = limit
+        .min_interval()
+        .map_or(0, |interval| seconds([available, interval.as_nanos()], [1_000_000_000, 1]));
     spread.max(spaced)
 }
 
-/// `part / whole` rounded up; nothing of nothing is zero.
-fn seconds(part: u128, whole: u128) -> u64 {
+/// One product over another, rounded up; nothing of nothing is zero.
+fn seconds(part: [u64; 2], whole: [u64; 2]) -> u64 {
+    let [short_part, short_whole] = [part, whole].map(|[a, b]| a.checked_mul(b));
+    if let (Some(part), Some(whole)) = (short_part, short_whole) {
+        return part.div_ceil(whole.max(1));
+    }
+    let [part, whole] = [part, whole].map(|[a, b]| u128::from(a) * u128::from(b));
     u64::try_from(part.div_ceil(whole.max(1))).unwrap_or(u64::MAX)
 }
 
-/// Writes a number's digits: every answer has two of them, and formatting machinery costs more.
-fn write_integer(field: &mut Vec<u8>, mut number: u64) {
-    // The largest has 20 digits.
-    let mut digits = [b'0'; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] += (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
+/// The end of a text, written from the back: room for two numbers and what stands before each.
+struct Tail {
+    bytes: [u8; Tail::ROOM],
+    start: usize,
+}
+
+impl Default for Tail {
+    fn default() -> Tail {
+        Tail { bytes: [0; Tail::ROOM], start: Tail::ROOM }
+    }
+}
+
+impl Tail {
+    /// The largest number has 20 digits.
+    const ROOM: usize = 2 * (20 + 4);
+
+    fn text<const N: usize>(&mut self, text: &[u8; N]) {
+        self.start -= N;
+        self.bytes[self.start..self.start + N].copy_from_slice(text);
+    }
+
+    fn number(&mut self, mut number: u64) {
+        while number >= 100 {
+            self.text(&DIGITS[(number % 100) as usize]);
+            number /= 100;
+        }
+        let [tens, ones] = DIGITS[(number % 100) as usize];
+        self.text(&[ones]);
+        if number >= 10 {
+            self.text(&[tens]);
         }
     }
-    field.extend_from_slice(&digits[first..]);
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
 }
+
+/// The numbers below a hundred in two digits.
+static DIGITS: [[u8; 2]; 100] = {
+    let mut digits = [[0; 2]; 100];
+    let mut number: u8 = 0;
+    while number < 100 {
+        digits[number as usize] = [b'0' + number / 10, b'0' + number % 10];
+        number += 1;
+    }
+    digits
+};
 
 #[cfg(test)]
 mod tests {
@@ -295,11 +335,13 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_written_as_they_are() {
-        for number in [0, 7, 10, 999, 1_000_000, u64::MAX] {
-            let mut field = b"=".to_vec();
-            write_integer(&mut field, number);
-            assert_eq!(field, format!("={number}").into_bytes());
+    fn numbers_are_written_as_they_are() {
+        for number in [0, 7, 10, 99, 100, 999, 1_000, 1_000_000, u64::MAX] {
+            let mut tail = Tail::default();
+            tail.number(u64::MAX);
+            tail.text(b";t=");
+            tail.number(number);
+            assert_eq!(tail.as_bytes(), format!("{number};t={}", u64::MAX).as_bytes());
         }
     }
 }
