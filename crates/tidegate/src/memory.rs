@@ -238,6 +238,11 @@ impl<C: Clock> Store for MemoryStore<C> {
         std::future::ready(Ok(MemoryStore::take_each(self, checks)))
     }
 
+    #[inline]
+    fn take_now(&self, check: &Check<'_>) -> Option<Decision> {
+        Some(self.take_one(check))
+    }
+
     fn refund(&self, checks: &[Check<'_>], taken_at: Timestamp) -> Self::Done {
         MemoryStore::refund(self, checks, taken_at);
         std::future::ready(Ok(()))

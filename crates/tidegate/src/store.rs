@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::check::Check;
-use crate::decision::Verdict;
+use crate::decision::{Decision, Verdict};
 use crate::time::Timestamp;
 
 /// A keeper of state that decides whole requests.
@@ -33,6 +33,13 @@ pub trait Store: Send + Sync {
     /// Decides each check on its own, in order, in one call.
     fn take_each(&self, checks: &[Check<'_>]) -> Self::Take;
 
+    /// Decides one check at once, in a store that never has to be waited for. Others give none, and
+    /// have taken nothing then: [`Store::take`] is to be asked.
+    #[inline]
+    fn take_now(&self, _check: &Check<'_>) -> Option<Decision> {
+        None
+    }
+
     /// Gives back what the checks took at `taken_at` (see [`Verdict::at`]): never above full, into
     /// the window where it was taken, and nothing when that window is over.
     fn refund(&self, checks: &[Check<'_>], taken_at: Timestamp) -> Self::Done;
@@ -55,6 +62,11 @@ macro_rules! stores_by_pointer {
             #[inline]
             fn take_each(&self, checks: &[Check<'_>]) -> Self::Take {
                 S::take_each(self, checks)
+            }
+
+            #[inline]
+            fn take_now(&self, check: &Check<'_>) -> Option<Decision> {
+                S::take_now(self, check)
             }
 
             #[inline]
