@@ -63,7 +63,7 @@ where
         if let Err(reason) = self.rules.ask(request, &mut asked) {
             return Step::Answer(self.refuse(&Refused::BadRequest(reason.as_str())));
         }
-        if asked.items().is_empty() {
+        if asked.is_empty() {
             return Step::Pass(Pass::default());
         }
         let take = match asked.take(&self.limiter) {
@@ -84,7 +84,7 @@ where
         asked: Asked<'_>,
         verdict: Result<Verdict, StoreError>,
     ) -> Step<T, H::Guard> {
-        let settled = self.answers.settle(&self.limiter, &asked, verdict, |refused, marks| {
+        let settled = self.answers.settle(&self.limiter, &asked, verdict, |refused, mut marks| {
             let mut response = self.refuse(refused);
             marks.write(&mut Lines(response.headers_mut()));
             response

@@ -102,7 +102,7 @@ where
 /// The service's answer, with what it is to say, watched over by the guard.
 fn mark<B: MessageBody, G: Guard>(
     mut response: ServiceResponse<B>,
-    Pass { marks, mut guard }: Pass<G>,
+    Pass { mut marks, mut guard }: Pass<G>,
 ) -> ServiceResponse<Body<B, G>> {
     if G::WATCHES {
         guard.answered(&ResponseHead::of(&response));

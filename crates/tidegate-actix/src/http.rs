@@ -5,7 +5,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
-use tidegate_middleware::{Field, Fields, Format, Refused, Text};
+use tidegate_middleware::{Field, FieldText, Fields, Format, Refused, Text};
 
 /// Answers a request that does not get through.
 pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> HttpResponse {
@@ -21,24 +21,27 @@ pub(crate) fn refuse(refused: &Refused<'_>, format: Format) -> HttpResponse {
 pub(crate) struct Lines<'a>(pub(crate) &'a mut HeaderMap);
 
 impl Fields for Lines<'_> {
-    fn has(&self, field: Field) -> bool {
-        self.0.contains_key(name(field))
-    }
-
-    fn set(&mut self, field: Field, value: Bytes) {
-        if let Ok(value) = HeaderValue::from_maybe_shared(value) {
+    fn set(&mut self, field: Field, text: FieldText) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(text.into_bytes()) {
             self.0.insert(name(field), value);
         }
     }
 
-    fn add(&mut self, field: Field, value: Bytes) {
-        if let Ok(value) = HeaderValue::from_maybe_shared(value) {
+    fn set_new(&mut self, field: Field, text: FieldText) -> bool {
+        let is_new = !self.0.contains_key(name(field));
+        if is_new {
+            self.set(field, text);
+        }
+        is_new
+    }
+
+    fn add(&mut self, field: Field, text: FieldText) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(text.into_bytes()) {
             self.0.append(name(field), value);
         }
     }
 }
 
-/// Made once, by the compiler.
 const fn name(field: Field) -> HeaderName {
     HeaderName::from_static(field.name())
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tidegate::{HeaderDialect, Limiter, StoreError, Timestamp, Verdict};
+use tidegate::{Decision, HeaderDialect, Limiter, StoreError, Timestamp, Verdict};
 
 use crate::asked::{Asked, Item};
-use crate::marks::{Field, Fields, Marks, number};
+use crate::marks::{Field, FieldText, Fields, Marks};
 use crate::problem::Format;
 use crate::refused::{OnStoreError, Refused};
 
@@ -73,13 +73,38 @@ impl<F> Answers<F> {
             Err(error) => return self.without_store(&error, refuse),
         };
         let governing = verdict.governing();
-        let (item, decision) = (&asked.items()[governing], &verdict.decisions()[governing]);
-        let policies = asked.items().iter().map(Item::policy);
-        let marks = Marks::of(self.dialect, policies, item.policy(), decision);
-        if verdict.is_allowed() {
-            return Settled::Pass { marks, taken_at: Some(verdict.at()) };
+        let taken_at = verdict.is_allowed().then(|| verdict.at());
+        match (asked.item(governing), verdict.decisions().get(governing)) {
+            (Some(item), Some(decision)) => match taken_at {
+                Some(at) => {
+                    Settled::Pass { marks: self.marks(asked, item, decision), taken_at: Some(at) }
+                }
+                None => Settled::Answer(self.limited(asked, item, decision, refuse)),
+            },
+            _ => Settled::Pass { marks: Marks::default(), taken_at },
         }
-        Settled::Answer(refuse(&Refused::Limited { policy: item.policy(), decision }, marks))
+    }
+
+    /// What its answer says of a request that passes, or of one that does not, by a decision on one of
+    /// the things that it asked.
+    #[inline]
+    #[must_use]
+    pub fn marks(&self, asked: &Asked<'_>, governing: &Item<'_>, decision: &Decision) -> Marks {
+        let policies = asked.items().map(Item::policy);
+        Marks::of(self.dialect, policies, governing.policy(), decision)
+    }
+
+    /// The answer to a request that is over a limit.
+    #[cold]
+    pub fn limited<A>(
+        &self,
+        asked: &Asked<'_>,
+        governing: &Item<'_>,
+        decision: &Decision,
+        refuse: impl FnOnce(&Refused<'_>, Marks) -> A,
+    ) -> A {
+        let marks = self.marks(asked, governing, decision);
+        refuse(&Refused::Limited { policy: governing.policy(), decision }, marks)
     }
 
     /// What the stance says when the store could not answer.
@@ -101,10 +126,8 @@ impl<F> Answers<F> {
 impl Refused<'_> {
     /// Says in an answer's headers when to come back, unless they say so already.
     pub fn advise(&self, fields: &mut impl Fields) {
-        if let Some(wait) = self.retry_after()
-            && !fields.has(Field::RetryAfter)
-        {
-            fields.set(Field::RetryAfter, number(wait));
+        if let Some(wait) = self.retry_after() {
+            fields.set_new(Field::RetryAfter, FieldText::number(wait));
         }
     }
 }

@@ -27,8 +27,6 @@ pub struct Item<'a> {
     key_start: usize,
     key_end: usize,
     cost: Cost,
-    /// Whether the first rule asks for it, and not one that was added.
-    is_first: bool,
 }
 
 impl Item<'_> {
@@ -69,17 +67,22 @@ impl Item<'_> {
 /// let policy = Arc::new(Policy::new("api", [Limit::quota("burst", "100/minute")?])?);
 /// let mut asked = Asked::default();
 /// asked.rule(&policy, |_| Ask::Skip).map_err(|reason| reason.to_string())?;
-/// assert!(asked.items().is_empty());
+/// assert!(asked.is_empty());
 /// asked.rule(&policy, |key| "alice".into_key(key)).map_err(|reason| reason.to_string())?;
-/// assert_eq!(asked.key(&asked.items()[0]), b"alice");
+/// let keys: Vec<&[u8]> = asked.items().map(|item| asked.key(item)).collect();
+/// assert_eq!(keys, [b"alice"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Asked<'a> {
     keys: KeyBuf,
-    items: SmallVec<[Item<'a>; INLINE]>,
+    /// Mostly it is one, which lies where it is written.
+    lead: Option<Item<'a>>,
+    rest: SmallVec<[Item<'a>; INLINE - 1]>,
     /// Whether a rule has been seen to.
     is_begun: bool,
+    /// Whether the first rule asks for the first item, and not one that was added.
+    is_first: bool,
     /// When the store was asked, where an observer wants to know.
     pub(crate) started: Option<Stopwatch>,
 }
@@ -101,13 +104,20 @@ impl<'a> Asked<'a> {
     ) -> Result<(), Reason> {
         let start = self.keys.len();
         match extract(&mut self.keys) {
-            Ask::Limit(terms) => self.items.push(Item {
-                policy: terms.policy.map_or(Source::Rule(policy), Source::Found),
-                key_start: start,
-                key_end: self.keys.len(),
-                cost: terms.cost.unwrap_or(Cost::ONE),
-                is_first: !self.is_begun,
-            }),
+            Ask::Limit(terms) => {
+                let item = Item {
+                    policy: terms.policy.map_or(Source::Rule(policy), Source::Found),
+                    key_start: start,
+                    key_end: self.keys.len(),
+                    cost: terms.cost.unwrap_or(Cost::ONE),
+                };
+                if self.lead.is_none() {
+                    self.is_first = !self.is_begun;
+                    self.lead = Some(item);
+                } else {
+                    self.rest.push(item);
+                }
+            }
             Ask::Skip => self.keys.truncate(start),
             Ask::Missing(reason) | Ask::Reject(reason) => return Err(reason),
         }
@@ -119,15 +129,45 @@ impl<'a> Asked<'a> {
 impl Asked<'_> {
     /// What is asked, in the order of the rules.
     #[inline]
+    pub fn items(&self) -> impl Iterator<Item = &Item<'_>> + Clone {
+        self.lead.iter().chain(&self.rest)
+    }
+
+    /// Whether nothing is asked.
+    #[inline]
     #[must_use]
-    pub fn items(&self) -> &[Item<'_>] {
-        &self.items
+    pub fn is_empty(&self) -> bool {
+        self.lead.is_none()
+    }
+
+    /// How much is asked.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.lead.is_some()) + self.rest.len()
+    }
+
+    /// All that is asked, when it is one thing.
+    #[inline]
+    #[must_use]
+    pub fn only(&self) -> Option<&Item<'_>> {
+        self.lead.as_ref().filter(|_| self.rest.is_empty())
     }
 
     /// What the first rule asks, unless it asks nothing.
     #[must_use]
     pub fn first(&self) -> Option<&Item<'_>> {
-        self.items.first().filter(|item| item.is_first)
+        self.lead.as_ref().filter(|_| self.is_first)
+    }
+
+    /// What is asked in this place: that of a verdict's decision on it.
+    #[inline]
+    #[must_use]
+    pub fn item(&self, place: usize) -> Option<&Item<'_>> {
+        match place {
+            0 => self.lead.as_ref(),
+            place => self.rest.get(place - 1),
+        }
     }
 
     /// The key of this item.
@@ -139,7 +179,7 @@ impl Asked<'_> {
 
     /// The same as questions to a store.
     pub(crate) fn checks(&self) -> Result<Checks<'_>, KeyError> {
-        self.items.iter().map(|item| self.check(item)).collect()
+        self.items().map(|item| self.check(item)).collect()
     }
 
     /// The same as a question to a store.
@@ -151,7 +191,13 @@ impl Asked<'_> {
     /// The same, to be kept longer than the rules it came from.
     #[must_use]
     pub fn into_owned(self) -> Asked<'static> {
-        let items = self.items.into_iter().map(Item::into_owned).collect();
-        Asked { keys: self.keys, items, is_begun: self.is_begun, started: self.started }
+        Asked {
+            keys: self.keys,
+            lead: self.lead.map(Item::into_owned),
+            rest: self.rest.into_iter().map(Item::into_owned).collect(),
+            is_begun: self.is_begun,
+            is_first: self.is_first,
+            started: self.started,
+        }
     }
 }

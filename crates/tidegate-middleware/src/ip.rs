@@ -33,12 +33,20 @@ impl AddressKey {
     }
 
     /// Writes the key of this address behind what is there.
-    #[inline]
+    #[inline(always)]
     pub fn write(self, address: IpAddr, key: &mut KeyBuf) {
-        match address.to_canonical() {
+        match address {
             IpAddr::V4(address) => write_octets(address.octets(), key),
-            IpAddr::V6(address) if self.v6_prefix == 128 => key.write(&address),
-            IpAddr::V6(address) => {
+            IpAddr::V6(address) => self.write_v6(address, key),
+        }
+    }
+
+    #[inline(never)]
+    fn write_v6(self, address: Ipv6Addr, key: &mut KeyBuf) {
+        match address.to_ipv4_mapped() {
+            Some(address) => write_octets(address.octets(), key),
+            None if self.v6_prefix == 128 => key.write(&address),
+            None => {
                 let network = address.to_bits() & mask(self.v6_prefix);
                 key.write(&format_args!("{}/{}", Ipv6Addr::from_bits(network), self.v6_prefix));
             }
@@ -53,43 +61,42 @@ impl Default for AddressKey {
     }
 }
 
-/// Every octet in decimal digits with a dot behind, and how long that is.
-static OCTETS: [([u8; 4], u8); 256] = {
-    let mut octets = [([b'.'; 4], 0); 256];
-    let mut octet = 0;
-    while octet < 256 {
-        let digits = [octet / 100, octet / 10 % 10, octet % 10];
-        let (text, len) = &mut octets[octet];
-        let mut place = if octet < 10 {
-            2
-        } else if octet < 100 {
-            1
-        } else {
-            0
-        };
-        while place < 3 {
-            text[*len as usize] = b"0123456789"[digits[place]];
-            *len += 1;
-            place += 1;
+/// An octet in decimal digits with a dot behind: its first character in the lowest byte.
+#[derive(Clone, Copy)]
+struct Octet {
+    text: u32,
+    bits: u32,
+}
+
+static OCTETS: [Octet; 256] = {
+    let mut octets = [Octet { text: 0, bits: 0 }; 256];
+    let mut value: u32 = 0;
+    while value < 256 {
+        let (mut text, mut bits, mut rest) = (b'.' as u32, 8, value);
+        while bits == 8 || rest > 0 {
+            text = text << 8 | (b'0' as u32 + rest % 10);
+            bits += 8;
+            rest /= 10;
         }
-        *len += 1;
-        octet += 1;
+        octets[value as usize] = Octet { text, bits };
+        value += 1;
     }
     octets
 };
 
-/// Writes an IPv4 address: each request does, so by a table.
+/// Writes an IPv4 address: each request does, so by a table, and in one piece.
 #[inline]
 fn write_octets(octets: [u8; 4], key: &mut KeyBuf) {
-    let mut text = [0; 16];
-    let mut len = 0;
-    for octet in octets {
-        let (digits, count) = &OCTETS[usize::from(octet)];
-        text[len..len + 4].copy_from_slice(digits);
-        len += usize::from(*count);
-    }
+    let [a, b, c, d] = octets.map(|octet| OCTETS[usize::from(octet)]);
+    let both = |first: Octet, second: Octet| {
+        let text = u64::from(first.text) | u64::from(second.text) << first.bits;
+        (text, first.bits + second.bits)
+    };
+    let ((front, front_bits), (back, back_bits)) = (both(a, b), both(c, d));
+    let first = front | back.checked_shl(front_bits).unwrap_or(0);
+    let second = back >> (64 - front_bits);
     // The last dot is one too many.
-    key.push(&text[..len - 1]);
+    key.push_words([first, second], (front_bits + back_bits) as usize / 8 - 1);
 }
 
 /// The first `bits` of 128 set.

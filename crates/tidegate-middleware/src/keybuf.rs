@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 /// Keys up to this length lie on the stack.
-const INLINE: usize = 128;
+const INLINE: usize = 64;
 
 /// Where extractors write the key of a request.
 ///
@@ -50,6 +50,23 @@ impl KeyBuf {
                 self.len = end;
             }
             _ => self.push_moved(bytes),
+        }
+    }
+
+    /// Adds the first `len` bytes of two words, whose first byte is the lowest.
+    ///
+    /// Where there is room both are put down whole: a processor that soon reads a word which it has
+    /// written in pieces waits for them.
+    #[inline]
+    pub(crate) fn push_words(&mut self, words: [u64; 2], len: usize) {
+        let bytes = words.map(u64::to_le_bytes);
+        let (room, _) = self.inline.get_mut(self.len..).unwrap_or_default().as_chunks_mut();
+        match room {
+            [first, second, ..] if self.moved.is_empty() => {
+                [*first, *second] = bytes;
+                self.len += len;
+            }
+            _ => self.push(&bytes.as_flattened()[..len]),
         }
     }
 

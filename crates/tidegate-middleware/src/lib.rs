@@ -51,7 +51,7 @@ pub use forwarded::Trust;
 pub use ip::{AddressKey, Cidr, CidrError};
 pub use key::{Extension, ForwardedKey, HeaderKey, PeerIp};
 pub use keybuf::KeyBuf;
-pub use marks::{Field, Fields, Marks, number};
+pub use marks::{Field, FieldText, Fields, Marks};
 pub use problem::{Format, Text};
 pub use refused::{Degraded, OnStoreError, Refused};
 pub use store::at_once;

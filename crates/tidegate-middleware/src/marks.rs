@@ -1,6 +1,7 @@
 //! The rate limit headers of an answer.
 
 use std::cell::RefCell;
+use std::mem;
 
 use bytes::{Bytes, BytesMut};
 use tidegate::{Decision, HeaderDialect, Policy};
@@ -41,16 +42,41 @@ impl Field {
     }
 }
 
+/// The value of a header: always visible ASCII, and so always a valid one. Nobody else makes any, so
+/// that a framework need not look through each again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldText(Bytes);
+
+impl FieldText {
+    /// Its bytes.
+    #[inline]
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// A number in decimal digits.
+    #[must_use]
+    pub fn number(number: u64) -> FieldText {
+        value(|text| write_number(number, text))
+    }
+
+    /// The first `len` bytes, which it has no longer then.
+    fn split_to(&mut self, len: usize) -> FieldText {
+        FieldText(self.0.split_to(len))
+    }
+}
+
 /// The headers of an answer, in whatever type a framework keeps them.
 pub trait Fields {
-    /// Whether there is such a header.
-    fn has(&self, field: Field) -> bool;
-
     /// Sets a header to one line.
-    fn set(&mut self, field: Field, value: Bytes);
+    fn set(&mut self, field: Field, value: FieldText);
+
+    /// Sets a header unless it is there already, and says whether it did.
+    fn set_new(&mut self, field: Field, value: FieldText) -> bool;
 
     /// Adds a line to a header.
-    fn add(&mut self, field: Field, value: Bytes);
+    fn add(&mut self, field: Field, value: FieldText);
 }
 
 /// What the answer to a request will say about its limits. It goes along with the request, so it is
@@ -63,7 +89,7 @@ pub struct Marks {
 
 #[derive(Debug)]
 struct Values {
-    text: Bytes,
+    text: FieldText,
     /// Where the list of policies, the state, the limit and the remainder end; the rest is the reset.
     ends: [u32; 4],
     dialect: HeaderDialect,
@@ -83,12 +109,19 @@ impl Marks {
         self.is_degraded
     }
 
+    /// Whether there is nothing to say.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_none() && !self.is_degraded
+    }
+
     /// What the dialect says of this decision under `governing`, one of the policies asked.
     #[inline]
     #[must_use]
     pub fn of<'a>(
         dialect: HeaderDialect,
-        policies: impl Iterator<Item = &'a Policy>,
+        policies: impl Iterator<Item = &'a Policy> + Clone,
         governing: &Policy,
         decision: &Decision,
     ) -> Marks {
@@ -99,15 +132,16 @@ impl Marks {
         Marks { values, is_degraded: false }
     }
 
-    /// Adds the headers. Where a limit closer to the service has said something, that stands, and only
+    /// Adds the headers, and has said all then. Where a limit closer to the service has said something, that stands, and only
     /// the list of policies grows.
     #[inline]
-    pub fn write(self, fields: &mut impl Fields) {
-        if let Some(values) = self.values {
+    pub fn write(&mut self, fields: &mut impl Fields) {
+        if let Some(values) = &mut self.values {
             values.write(fields);
+            self.values = None;
         }
         if self.is_degraded {
-            fields.set(Field::Degraded, Bytes::from_static(b"1"));
+            fields.set(Field::Degraded, FieldText(Bytes::from_static(b"1")));
         }
     }
 }
@@ -115,7 +149,7 @@ impl Marks {
 impl Values {
     fn of<'a>(
         dialect: HeaderDialect,
-        policies: impl Iterator<Item = &'a Policy>,
+        policies: impl Iterator<Item = &'a Policy> + Clone,
         governing: &Policy,
         decision: &Decision,
     ) -> Values {
@@ -139,39 +173,39 @@ impl Values {
         Values { text, ends: ends.map(|end| u32::try_from(end).unwrap_or(u32::MAX)), dialect }
     }
 
-    fn write(self, fields: &mut impl Fields) {
-        let Values { mut text, ends, dialect } = self;
+    fn write(&mut self, fields: &mut impl Fields) {
+        let Values { text, ends, dialect } = self;
         let [policies, state, limit, remaining] = ends.map(|end| end as usize);
         if dialect.has_draft() {
             let list = text.split_to(policies);
-            let governing = text.split_to(state - policies);
-            if fields.has(Field::State) {
-                fields.add(Field::Policy, list);
-            } else {
-                fields.set(Field::Policy, list);
-                fields.set(Field::State, governing);
+            let governing = match dialect.has_legacy() {
+                true => text.split_to(state - policies),
+                false => mem::take(text),
+            };
+            match fields.set_new(Field::State, governing) {
+                true => fields.set(Field::Policy, list),
+                false => fields.add(Field::Policy, list),
             }
         }
-        if dialect.has_legacy() && !fields.has(Field::LegacyLimit) {
-            fields.set(Field::LegacyLimit, text.split_to(limit - state));
+        if dialect.has_legacy() && fields.set_new(Field::LegacyLimit, text.split_to(limit - state))
+        {
             fields.set(Field::LegacyRemaining, text.split_to(remaining - limit));
-            fields.set(Field::LegacyReset, text);
+            fields.set(Field::LegacyReset, mem::take(text));
         }
     }
 }
 
 /// Lists the limits of all policies, each policy once.
-fn write_policies<'a>(policies: impl Iterator<Item = &'a Policy>, text: &mut Vec<u8>) {
-    let mut seen = smallvec::SmallVec::<[&Policy; 2]>::new();
-    for policy in policies {
-        if seen.iter().any(|earlier| earlier.name() == policy.name()) {
+fn write_policies<'a>(policies: impl Iterator<Item = &'a Policy> + Clone, text: &mut Vec<u8>) {
+    let all = policies.clone();
+    for (place, policy) in policies.enumerate() {
+        if all.clone().take(place).any(|earlier| earlier.name() == policy.name()) {
             continue;
         }
-        if !seen.is_empty() {
+        if place > 0 {
             text.extend_from_slice(b", ");
         }
         text.extend_from_slice(policy.policy_field().as_bytes());
-        seen.push(policy);
     }
 }
 
@@ -192,18 +226,19 @@ const POOL: usize = 4_096;
 /// What `write` writes, cut from a buffer of the thread's own: it is used again once the answers that
 /// were cut from it are sent, so that most values cost no allocation.
 ///
-/// Names of limits are letters, digits and `_.-`, so the text always is a header value.
-fn value(write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+/// Names of limits are letters, digits and `_.-`, so the text is visible ASCII.
+fn value(write: impl FnOnce(&mut Vec<u8>)) -> FieldText {
     SCRATCH.with_borrow_mut(|Scratch { text, pool }| {
         text.clear();
         write(text);
+        debug_assert!(text.iter().all(|byte| matches!(byte, b' '..=b'~')), "{text:?}");
         // Between answers, since the pool can begin anew at its front only when nothing that was cut
         // from it is held any more.
         if pool.capacity() < text.len() {
             pool.reserve(text.len().max(POOL));
         }
         pool.extend_from_slice(text);
-        pool.split().freeze()
+        FieldText(pool.split().freeze())
     })
 }
 
@@ -219,10 +254,4 @@ fn write_number(number: u64, text: &mut Vec<u8>) {
         }
     }
     text[start..].reverse();
-}
-
-/// A number as a header value.
-#[must_use]
-pub fn number(number: u64) -> Bytes {
-    value(|text| write_number(number, text))
 }

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::future::Ready;
 
-use tidegate::{KeyError, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Verdict};
+use tidegate::{
+    Decision, KeyError, Limiter, Span, Stopwatch, Store, StoreError, StoreErrorKind, Verdict,
+};
 
 use crate::asked::Asked;
 use crate::refused::OnStoreError;
@@ -17,10 +19,26 @@ impl Asked<'_> {
     #[inline]
     pub fn take<S: Store>(&mut self, limiter: &Limiter<S>) -> Result<S::Take, KeyError> {
         self.started = limiter.observer().map(|_| Stopwatch::start());
-        match self.items() {
+        match self.only() {
             // Mostly it is one, which needs no list.
-            [item] => Ok(limiter.store().take(&[self.check(item)?])),
-            _ => Ok(limiter.store().take(&self.checks()?)),
+            Some(item) => Ok(limiter.store().take(&[self.check(item)?])),
+            None => Ok(limiter.store().take(&self.checks()?)),
+        }
+    }
+
+    /// Asks a store that need not be waited for, where one thing is all that is asked and nobody
+    /// watches; else there is no answer, and [`Asked::take`] is to be called.
+    ///
+    /// # Errors
+    ///
+    /// A key that is empty, or too long.
+    #[inline]
+    pub fn take_now<S: Store>(&self, limiter: &Limiter<S>) -> Result<Option<Decision>, KeyError> {
+        match self.only() {
+            Some(item) if limiter.observer().is_none() => {
+                Ok(limiter.store().take_now(&self.check(item)?))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -46,7 +64,7 @@ impl Asked<'_> {
 
 #[inline]
 fn whole(verdict: Verdict, asked: &Asked<'_>) -> Result<Verdict, StoreError> {
-    let (checks, decided) = (asked.items().len(), verdict.decisions().len());
+    let (checks, decided) = (asked.len(), verdict.decisions().len());
     if checks == decided {
         return Ok(verdict);
     }

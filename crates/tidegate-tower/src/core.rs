@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use tidegate::{Limiter, Store, StoreError, Verdict};
-use tidegate_middleware::{Answers, Asked, Degraded, Marks, Refused, Settled, at_once};
+use tidegate::{Decision, Limiter, Store, StoreError, Verdict};
+use tidegate_middleware::{Answers, Asked, Degraded, Item, Marks, Refused, Settled, at_once};
 
 use crate::head::RequestHead;
 use crate::hook::{Guard, Hook};
 use crate::http::{Lines, refuse};
+use crate::prelude::Prelude;
 use crate::rules::Rules;
 
 /// What a layer and its services share.
@@ -26,13 +27,15 @@ pub(crate) struct Core<S, R, P, H> {
 pub(crate) type Respond = Arc<dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync>;
 
 /// What becomes of a request. The rare outcomes lie on the heap, so that the common one is small.
-pub(crate) enum Step<T, G> {
+pub(crate) enum Step<T, F> {
     /// It goes on to the service.
-    Pass(Pass<G>),
+    Pass,
     /// It is answered here.
     Answer(Box<Response<Bytes>>),
     /// The store has yet to say.
     Wait(Box<Waiting<T>>),
+    /// Its key has yet to be found.
+    Resolve(F),
 }
 
 /// A question that the store has yet to answer.
@@ -51,6 +54,15 @@ pub(crate) struct Pass<G> {
 }
 
 impl<G> Pass<G> {
+    /// Whether there is nothing to see to when the service answers.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool
+    where
+        G: Guard,
+    {
+        !G::WATCHES && self.marks.is_empty()
+    }
+
     /// Tells the service what it should know.
     pub(crate) fn tell<B>(&self, request: &mut Request<B>) {
         if self.marks.is_degraded() {
@@ -63,21 +75,39 @@ impl<S, R, P, H> Core<S, R, P, H>
 where
     S: Store,
     R: Rules,
+    P: Prelude,
     H: Hook<S>,
 {
     /// Finds out what to ask about a request and asks the store; of a store that answers at once, the
-    /// answer is taken at once.
+    /// answer is taken at once. What the request is to take along is put into `pass`, where it lies
+    /// already: to hand it on from call to call would cost more than to find it.
     #[inline]
-    pub(crate) fn ask(&self, request: &RequestHead<'_>) -> Step<S::Take, H::Guard> {
+    pub(crate) fn ask(
+        &self,
+        request: &RequestHead<'_>,
+        pass: &mut Pass<H::Guard>,
+    ) -> Step<S::Take, P::Future> {
         let mut asked = Asked::default();
         if let Err(reason) = self.rules.ask(request, &mut asked) {
             return self.refuse(&Refused::BadRequest(reason.as_str()), request);
         }
-        if asked.items().is_empty() {
-            return Step::Pass(Pass::default());
+        let Some(first) = asked.items().next() else {
+            return Step::Pass;
+        };
+        // What is given back names the time it was taken, which the short way does not tell.
+        if !H::Guard::WATCHES {
+            match &asked.take_now(&self.limiter) {
+                Ok(Some(decision)) if decision.is_allowed() => {
+                    pass.marks = self.answers.marks(&asked, first, decision);
+                    return Step::Pass;
+                }
+                Ok(Some(decision)) => return self.limited(request, &asked, first, decision),
+                // A key that is none is refused below, where every question comes by.
+                Ok(None) | Err(_) => {}
+            }
         }
         match asked.take(&self.limiter).map(at_once) {
-            Ok(Ok(verdict)) => self.settle(request, &mut asked, verdict),
+            Ok(Ok(verdict)) => self.settle(request, &mut asked, verdict, pass),
             Ok(Err(take)) => {
                 let asked = asked.into_owned();
                 Step::Wait(Box::new(Waiting { take, asked }))
@@ -86,35 +116,60 @@ where
         }
     }
 
+    #[cold]
+    fn limited<T>(
+        &self,
+        request: &RequestHead<'_>,
+        asked: &Asked<'_>,
+        item: &Item<'_>,
+        decision: &Decision,
+    ) -> Step<T, P::Future> {
+        Step::Answer(self.answers.limited(asked, item, decision, |refused, marks| {
+            self.answer_marked(refused, marks, request)
+        }))
+    }
+
     /// What a verdict means for the request.
-    #[inline]
     pub(crate) fn settle<T>(
         &self,
         request: &RequestHead<'_>,
         asked: &mut Asked<'_>,
         verdict: Result<Verdict, StoreError>,
-    ) -> Step<T, H::Guard> {
+        pass: &mut Pass<H::Guard>,
+    ) -> Step<T, P::Future> {
         let settled = self.answers.settle(&self.limiter, asked, verdict, |refused, marks| {
-            let mut response = self.answer(refused, request);
-            marks.write(&mut Lines(response.headers_mut()));
-            response
+            self.answer_marked(refused, marks, request)
         });
         match settled {
-            Settled::Pass { marks, taken_at: Some(at) } => {
-                let guard = self.hooks.open(&self.limiter, asked, at);
-                let is_head = H::Guard::WATCHES && request.method() == Method::HEAD;
-                Step::Pass(Pass { marks, guard, is_head })
-            }
-            Settled::Pass { marks, taken_at: None } => {
-                Step::Pass(Pass { marks, ..Pass::default() })
+            Settled::Pass { marks, taken_at } => {
+                pass.marks = marks;
+                if let Some(at) = taken_at
+                    && H::Guard::WATCHES
+                {
+                    pass.guard = self.hooks.open(&self.limiter, asked, at);
+                    pass.is_head = request.method() == Method::HEAD;
+                }
+                Step::Pass
             }
             Settled::Answer(response) => Step::Answer(response),
         }
     }
 
     #[cold]
-    fn refuse<T>(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Step<T, H::Guard> {
+    fn refuse<T>(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Step<T, P::Future> {
         Step::Answer(self.answer(refused, request))
+    }
+
+    #[cold]
+    fn answer_marked(
+        &self,
+        refused: &Refused<'_>,
+        mut marks: Marks,
+        request: &RequestHead<'_>,
+    ) -> Box<Response<Bytes>> {
+        let mut response = self.answer(refused, request);
+        marks.write(&mut Lines(response.headers_mut()));
+        response
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! The answer to come.
 
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -35,8 +36,10 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<F, K, G> {
-        /// With the service inside.
-        Inner { #[pin] future: F, pass: Option<Pass<G>> },
+        /// With the service inside, whose answer goes on as it is.
+        Plain { #[pin] future: F },
+        /// With the service inside, and something to see to when it answers.
+        Inner { #[pin] future: F, pass: Pass<G> },
         /// Answered here.
         Answered { response: Option<Box<Response<Bytes>>> },
         /// Waiting. It is a heap object of its own so that requests that do not wait, which is all of
@@ -52,8 +55,13 @@ where
     P: Prelude,
     H: Hook<S>,
 {
+    #[inline(always)]
+    pub(crate) fn plain(future: T::Future) -> Self {
+        ResponseFuture { state: State::Plain { future } }
+    }
+
     pub(crate) fn inner(future: T::Future, pass: Pass<H::Guard>) -> Self {
-        ResponseFuture { state: State::Inner { future, pass: Some(pass) } }
+        ResponseFuture { state: State::Inner { future, pass } }
     }
 
     pub(crate) fn answered(response: Box<Response<Bytes>>) -> Self {
@@ -80,15 +88,20 @@ where
         let mut state = self.project().state;
         loop {
             let left = match state.as_mut().project() {
+                StateProjection::Plain { future } => {
+                    let response = ready!(future.poll(context))?;
+                    let body = |body| Body::inner(body, H::Guard::default());
+                    return Poll::Ready(Ok(response.map(body)));
+                }
                 StateProjection::Inner { future, pass } => {
                     let mut response = ready!(future.poll(context))?;
-                    let mut pass = pass.take().expect("polled after it was ready");
                     pass.guard.answered(&ResponseHead::of(&response));
                     if pass.is_head {
                         pass.guard.ended();
                     }
                     pass.marks.write(&mut Lines(response.headers_mut()));
-                    return Poll::Ready(Ok(response.map(|body| Body::inner(body, pass.guard))));
+                    let guard = mem::take(&mut pass.guard);
+                    return Poll::Ready(Ok(response.map(|body| Body::inner(body, guard))));
                 }
                 StateProjection::Answered { response } => {
                     let response = response.take().expect("polled after it was ready");
@@ -97,7 +110,7 @@ where
                 StateProjection::Parked { parked } => ready!(parked.as_mut().poll(context)),
             };
             state.set(match left {
-                Leave::Pass(future, pass) => State::Inner { future, pass: Some(pass) },
+                Leave::Pass(future, pass) => State::Inner { future, pass },
                 Leave::Answer(response) => State::Answered { response: Some(response) },
             });
         }

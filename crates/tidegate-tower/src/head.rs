@@ -27,6 +27,7 @@ pub struct RequestHead<'a> {
 impl<'a> RequestHead<'a> {
     /// The head of this request.
     #[must_use]
+    #[inline]
     pub fn of<B>(request: &'a Request<B>) -> RequestHead<'a> {
         RequestHead {
             method: request.method(),
@@ -73,9 +74,17 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     #[inline]
     pub fn peer(&self) -> Option<IpAddr> {
-        if let Some(peer) = self.extensions.get::<PeerAddr>() {
-            return Some(peer.0.ip());
+        let own = || self.extensions.get::<PeerAddr>().map(|peer| peer.0.ip());
+        match self.extensions.len() {
+            // What is alone there is not overridden. Mostly it is the server's.
+            1 => self.connected().or_else(own),
+            _ => own().or_else(|| self.connected()),
         }
+    }
+
+    /// The address that the server left.
+    #[inline]
+    fn connected(&self) -> Option<IpAddr> {
         #[cfg(feature = "axum")]
         if let Some(info) = self.extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
             return Some(info.0.ip());

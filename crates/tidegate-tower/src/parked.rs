@@ -89,22 +89,23 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Leave<T::Future, H::Guard>> {
         let mut this = self.project();
+        let mut pass = Pass::default();
         loop {
             let step = match this.stage.as_mut().project() {
                 StageProjection::Resolving { found } => {
                     let resolution = Resolution(Charge::key(ready!(found.poll(context))));
                     let request = this.request.as_mut().expect(POLLED);
                     request.extensions_mut().insert(resolution);
-                    this.core.ask(&RequestHead::of(request))
+                    this.core.ask(&RequestHead::of(request), &mut pass)
                 }
                 StageProjection::Deciding { take, asked } => {
                     let verdict = ready!(take.poll(context));
                     let head = RequestHead::of(this.request.as_ref().expect(POLLED));
-                    this.core.settle(&head, asked, verdict)
+                    this.core.settle(&head, asked, verdict, &mut pass)
                 }
             };
             match step {
-                Step::Pass(pass) => {
+                Step::Pass => {
                     let mut request = this.request.take().expect(POLLED);
                     pass.tell(&mut request);
                     return Poll::Ready(Leave::Pass(this.inner.call(request), pass));
@@ -114,6 +115,7 @@ where
                     let Waiting { take, asked } = *waiting;
                     this.stage.set(Stage::Deciding { take, asked });
                 }
+                Step::Resolve(found) => this.stage.set(Stage::Resolving { found }),
             }
         }
     }

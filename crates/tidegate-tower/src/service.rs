@@ -10,7 +10,7 @@ use tidegate_middleware::PeerIp;
 use tower_service::Service;
 
 use crate::body::Body;
-use crate::core::{Core, Step};
+use crate::core::{Core, Pass, Step};
 use crate::future::ResponseFuture;
 use crate::head::RequestHead;
 use crate::hook::{Hook, NoHooks};
@@ -71,14 +71,45 @@ where
         self.inner.poll_ready(context)
     }
 
-    #[inline]
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let head = RequestHead::of(&request);
-        if let Some(found) = self.core.prelude.start(&head) {
-            return self.park(|core, inner| Parked::resolving(core, inner, request, found));
+    // Not inlined, and what is rare apart: a request is two hundred bytes and more, which are moved once
+    // for each call that takes it, and once more for each that is inlined.
+    #[inline(never)]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let mut pass = Pass::default();
+        let step = {
+            let head = RequestHead::of(&request);
+            match self.core.prelude.start(&head) {
+                Some(found) => Step::Resolve(found),
+                None => self.core.ask(&head, &mut pass),
+            }
+        };
+        match step {
+            Step::Pass if pass.is_plain() => ResponseFuture::plain(self.inner.call(request)),
+            Step::Pass if !pass.marks.is_degraded() => {
+                ResponseFuture::inner(self.inner.call(request), pass)
+            }
+            step => self.go_on(request, step, pass),
         }
-        match self.core.ask(&head) {
-            Step::Pass(pass) => {
+    }
+}
+
+impl<T: Clone, S, R, P, H> RateLimit<T, S, R, P, H> {
+    /// What a request comes to that does not simply pass.
+    #[inline(never)]
+    fn go_on<B>(
+        &mut self,
+        mut request: Request<B>,
+        step: Step<S::Take, P::Future>,
+        pass: Pass<H::Guard>,
+    ) -> ResponseFuture<T, S, R, P, H, B>
+    where
+        T: Service<Request<B>>,
+        S: Store,
+        P: Prelude,
+        H: Hook<S>,
+    {
+        match step {
+            Step::Pass => {
                 pass.tell(&mut request);
                 ResponseFuture::inner(self.inner.call(request), pass)
             }
@@ -86,11 +117,12 @@ where
             Step::Wait(waiting) => {
                 self.park(|core, inner| Parked::deciding(core, inner, request, *waiting))
             }
+            Step::Resolve(found) => {
+                self.park(|core, inner| Parked::resolving(core, inner, request, found))
+            }
         }
     }
-}
 
-impl<T: Clone, S, R, P, H> RateLimit<T, S, R, P, H> {
     /// Puts a request by until it may go on, together with the service that is ready for it; its
     /// clone, which has yet to become ready, takes its place here.
     fn park<B>(

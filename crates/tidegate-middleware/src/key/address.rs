@@ -36,6 +36,7 @@ impl PeerIp {
     }
 
     /// Writes the key of this peer; without an address there is none.
+    #[inline]
     pub fn write(self, peer: Option<IpAddr>, key: &mut KeyBuf) -> Ask {
         let Some(peer) = peer else {
             return Ask::Missing(UNKNOWN.into());

@@ -128,9 +128,9 @@ where
             let status = status(&Refused::BadRequest(reason.as_str()));
             return MessageFuture { kind: Kind::Refused { status: Some(status) } };
         }
-        let request = match asked.items() {
-            [] => request,
-            _ => request.map(|body| self.layer.meter(body, asked.into_owned())),
+        let request = match asked.is_empty() {
+            true => request,
+            false => request.map(|body| self.layer.meter(body, asked.into_owned())),
         };
         MessageFuture { kind: Kind::Called { future: self.inner.call(request) } }
     }

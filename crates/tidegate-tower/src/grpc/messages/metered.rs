@@ -111,9 +111,12 @@ impl<S: Store> Meter<S> {
             return Ok(());
         }
         let governing = verdict.governing();
-        let policy = self.asked.items()[governing].policy();
-        let decision = &verdict.decisions()[governing];
-        Err(status(&Refused::Limited { policy, decision }))
+        match (self.asked.item(governing), verdict.decisions().get(governing)) {
+            (Some(item), Some(decision)) => {
+                Err(status(&Refused::Limited { policy: item.policy(), decision }))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
