@@ -20,7 +20,8 @@ pub struct Contender {
     pub name: &'static str,
     /// Whether its answers speak of the limit.
     pub headers: &'static str,
-    pub measure: Box<dyn FnMut() -> Cost>,
+    /// Takes so many requests of so many peers.
+    pub measure: Box<dyn FnMut(u32, usize) -> Cost>,
 }
 
 impl Contender {
@@ -31,7 +32,7 @@ impl Contender {
         Contender {
             name,
             headers,
-            measure: Box::new(move || measure(&mut service)),
+            measure: Box::new(move |peers, requests| measure(&mut service, peers, requests)),
         }
     }
 }
@@ -58,9 +59,13 @@ impl Service<Request<Body>> for Bare {
     }
 }
 
-/// A limit that 200,000 requests in less than a second of each of 1,000 peers do not reach.
+/// A limit that nobody reaches, and under which nobody is back to full soon.
+const PER_HOUR: u32 = 10;
+const BURST: u32 = 1_000_000;
+
 fn limiter() -> Limiter<MemoryStore> {
-    let limit = Limit::quota("default", "100000/s").expect("a quota");
+    let limit =
+        Limit::quota("default", &format!("{PER_HOUR}/hour burst {BURST}")).expect("a quota");
     Limiter::new(
         MemoryStore::new(),
         Policy::new("api", [limit]).expect("a policy"),
@@ -69,17 +74,19 @@ fn limiter() -> Limiter<MemoryStore> {
 
 /// The bare service first, then every layer around it.
 pub fn all() -> Vec<Contender> {
-    let per_second = NonZeroU32::new(100_000).expect("not zero");
+    let [per_hour, burst] = [PER_HOUR, BURST].map(|n| NonZeroU32::new(n).expect("not zero"));
     let ours = |dialect| RateLimitLayer::new(limiter()).headers(dialect).layer(Bare);
     let mut builder = GovernorConfigBuilder::default();
-    builder.per_nanosecond(10_000).burst_size(per_second.get());
+    builder
+        .per_nanosecond(3_600_000_000_000 / u64::from(PER_HOUR))
+        .burst_size(BURST);
     let plain = GovernorLayer::<_, _, Body>::new(builder.finish().expect("a configuration"));
     let speaking = builder.use_headers().finish().expect("a configuration");
     let speaking = GovernorLayer::<_, _, Body>::new(speaking);
     let axum_governor = axum_governor::GovernorConfigBuilder::default()
         .with_extractor(axum_governor::PeerIp::default())
         .expect_connect_info()
-        .quota_default(axum_governor::Quota::requests_per_second(per_second))
+        .quota_default(axum_governor::Quota::requests_per_hour(per_hour).burst(burst))
         .finish()
         .expect("a configuration");
     let axum_governor = axum_governor::GovernorLayer::new(axum_governor);

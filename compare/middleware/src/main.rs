@@ -3,7 +3,7 @@
 //! what a request takes beyond one to the bare service, in nanoseconds of processor time and in
 //! allocations.
 //!
-//! `cargo run --release -p middleware [RUNS]`
+//! `cargo run --release -p middleware [RUNS] [PEERS] [ONLY]`
 
 mod allocator;
 mod contender;
@@ -19,9 +19,8 @@ use tower::Service;
 
 use contender::Contender;
 
-/// How many requests are timed together, and how many peers send them in turn.
+/// How many requests are timed together.
 const REQUESTS: usize = 200_000;
-const PEERS: u32 = 1_000;
 
 /// What one contender took.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +29,9 @@ pub struct Cost {
     allocations: f64,
 }
 
-/// Calls a service for each of many requests, made beforehand, and drops its answers.
-pub fn measure<S, B>(service: &mut S) -> Cost
+/// Calls a service for each of many requests, made beforehand, which come from `peers` peers in turn, and
+/// drops its answers.
+pub fn measure<S, B>(service: &mut S, peers: u32, requests: usize) -> Cost
 where
     S: Service<Request<Body>, Response = Response<B>, Error: std::fmt::Debug>,
 {
@@ -39,30 +39,42 @@ where
     let mut context = Context::from_waker(Waker::noop());
     let (mut time, mut allocations) = (Duration::ZERO, 0);
     let mut batch = Vec::with_capacity(BATCH);
-    for start in (0..REQUESTS).step_by(BATCH) {
-        batch.extend((start..start + BATCH).map(request));
+    for start in (0..requests).step_by(BATCH) {
+        batch.extend((start..start + BATCH).map(|number| request(number, peers)));
         let (before, counted) = (thread_time(), allocator::count());
         for request in batch.drain(..) {
-            assert!(service.poll_ready(&mut context).is_ready());
-            let Poll::Ready(Ok(response)) =
-                std::pin::pin!(service.call(request)).poll(&mut context)
-            else {
-                panic!("the service answers at once");
-            };
-            assert!(response.status().is_success(), "nothing is denied");
+            assert!(
+                is_served(service, request, &mut context),
+                "nothing is denied"
+            );
         }
         time += thread_time() - before;
         allocations += allocator::count() - counted;
     }
     Cost {
-        nanos: time.as_nanos() as f64 / REQUESTS as f64,
-        allocations: allocations as f64 / REQUESTS as f64,
+        nanos: time.as_nanos() as f64 / requests as f64,
+        allocations: allocations as f64 / requests as f64,
     }
 }
 
+/// Whether a service answers a request, at once, with success.
+///
+/// Called and not inlined, as a server calls it: how often the parts of a request are moved about would
+/// otherwise depend on what the compiler makes of this program, and not of the layer.
+#[inline(never)]
+fn is_served<S, B>(service: &mut S, request: Request<Body>, context: &mut Context<'_>) -> bool
+where
+    S: Service<Request<Body>, Response = Response<B>, Error: std::fmt::Debug>,
+{
+    assert!(service.poll_ready(context).is_ready());
+    let answer = std::pin::pin!(service.call(request)).poll(context);
+    matches!(answer, Poll::Ready(Ok(response)) if response.status().is_success())
+}
+
 /// A request from one of the peers, as axum's server hands it on.
-fn request(number: usize) -> Request<Body> {
-    let host = Ipv4Addr::from_bits(0x0a00_0000 + number as u32 % PEERS);
+#[inline(never)]
+fn request(number: usize, peers: u32) -> Request<Body> {
+    let host = Ipv4Addr::from_bits(0x0a00_0000 + number as u32 % peers);
     let peer = ConnectInfo(SocketAddr::new(IpAddr::V4(host), 4711));
     Request::builder()
         .uri("/")
@@ -88,13 +100,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    let runs: usize = std::env::args()
-        .nth(1)
-        .map_or(9, |runs| runs.parse().expect("a number"));
+    let mut arguments = std::env::args()
+        .skip(1)
+        .map(|number| number.parse().expect("a number"));
+    let runs: usize = arguments.next().unwrap_or(9);
+    let peers = arguments.next().unwrap_or(1_000) as u32;
     // Only the one of this number, besides the bare service: for a profiler.
-    let only: Option<usize> = std::env::args()
-        .nth(2)
-        .map(|place| place.parse().expect("a number"));
+    let only: Option<usize> = arguments.next();
     // One of the peers starts a task.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -105,13 +117,14 @@ fn main() {
         contenders = vec![contenders.remove(0), contenders.remove(place - 1)];
     }
     let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); contenders.len()];
-    // The first round only warms up; within a round all take turns.
-    for round in 0..=runs {
+    let requests = REQUESTS.max(peers as usize);
+    // Every peer is known before anything is measured; within a round all take turns.
+    for contender in &mut contenders {
+        (contender.measure)(peers, requests);
+    }
+    for _ in 0..runs {
         for (contender, costs) in contenders.iter_mut().zip(&mut costs) {
-            let cost = (contender.measure)();
-            if round > 0 {
-                costs.push(cost);
-            }
+            costs.push((contender.measure)(peers, requests));
         }
     }
     print(&contenders, &costs);
