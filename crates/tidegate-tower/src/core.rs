@@ -10,7 +10,6 @@ use tidegate_middleware::{Answers, Asked, Degraded, Item, Marks, Refused, Settle
 use crate::head::RequestHead;
 use crate::hook::{Guard, Hook};
 use crate::http::{Lines, refuse};
-use crate::prelude::Prelude;
 use crate::rules::Rules;
 
 /// What a layer and its services share.
@@ -75,18 +74,17 @@ impl<S, R, P, H> Core<S, R, P, H>
 where
     S: Store,
     R: Rules,
-    P: Prelude,
     H: Hook<S>,
 {
     /// Finds out what to ask about a request and asks the store; of a store that answers at once, the
     /// answer is taken at once. What the request is to take along is put into `pass`, where it lies
     /// already: to hand it on from call to call would cost more than to find it.
     #[inline]
-    pub(crate) fn ask(
+    pub(crate) fn ask<F>(
         &self,
         request: &RequestHead<'_>,
         pass: &mut Pass<H::Guard>,
-    ) -> Step<S::Take, P::Future> {
+    ) -> Step<S::Take, F> {
         let mut asked = Asked::default();
         if let Err(reason) = self.rules.ask(request, &mut asked) {
             return self.refuse(&Refused::BadRequest(reason.as_str()), request);
@@ -117,26 +115,26 @@ where
     }
 
     #[cold]
-    fn limited<T>(
+    fn limited<T, F>(
         &self,
         request: &RequestHead<'_>,
         asked: &Asked<'_>,
         item: &Item<'_>,
         decision: &Decision,
-    ) -> Step<T, P::Future> {
+    ) -> Step<T, F> {
         Step::Answer(self.answers.limited(asked, item, decision, |refused, marks| {
             self.answer_marked(refused, marks, request)
         }))
     }
 
     /// What a verdict means for the request.
-    pub(crate) fn settle<T>(
+    pub(crate) fn settle<T, F>(
         &self,
         request: &RequestHead<'_>,
         asked: &mut Asked<'_>,
         verdict: Result<Verdict, StoreError>,
         pass: &mut Pass<H::Guard>,
-    ) -> Step<T, P::Future> {
+    ) -> Step<T, F> {
         let settled = self.answers.settle(&self.limiter, asked, verdict, |refused, marks| {
             self.answer_marked(refused, marks, request)
         });
@@ -156,7 +154,7 @@ where
     }
 
     #[cold]
-    fn refuse<T>(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Step<T, P::Future> {
+    fn refuse<T, F>(&self, refused: &Refused<'_>, request: &RequestHead<'_>) -> Step<T, F> {
         Step::Answer(self.answer(refused, request))
     }
 
