@@ -61,7 +61,7 @@ impl Service<Request<Body>> for Bare {
 
 /// A limit that nobody reaches, and under which nobody is back to full soon.
 const PER_HOUR: u32 = 10;
-const BURST: u32 = 1_000_000;
+const BURST: u32 = 10_000_000;
 
 fn limiter() -> Limiter<MemoryStore> {
     let limit =

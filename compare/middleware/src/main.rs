@@ -104,7 +104,7 @@ fn main() {
         .skip(1)
         .map(|number| number.parse().expect("a number"));
     let runs: usize = arguments.next().unwrap_or(9);
-    let peers = arguments.next().unwrap_or(1_000) as u32;
+    let peers = arguments.next().unwrap_or(1_000).max(1) as u32;
     // Only the one of this number, besides the bare service: for a profiler.
     let only: Option<usize> = arguments.next();
     // One of the peers starts a task.

@@ -81,6 +81,7 @@ impl<F> Answers<F> {
                 }
                 None => Settled::Answer(self.limited(asked, item, decision, refuse)),
             },
+            // Nothing was asked: an answer that lacks a decision is a failure of the store already.
             _ => Settled::Pass { marks: Marks::default(), taken_at },
         }
     }

@@ -65,6 +65,7 @@ impl Default for AddressKey {
 #[derive(Clone, Copy)]
 struct Octet {
     text: u32,
+    /// How many bits of it are used.
     bits: u32,
 }
 
@@ -93,6 +94,7 @@ fn write_octets(octets: [u8; 4], key: &mut KeyBuf) {
         (text, first.bits + second.bits)
     };
     let ((front, front_bits), (back, back_bits)) = (both(a, b), both(c, d));
+    // The front half may fill its word, and a shift by all 64 bits is none.
     let first = front | back.checked_shl(front_bits).unwrap_or(0);
     let second = back >> (64 - front_bits);
     // The last dot is one too many.
@@ -223,6 +225,22 @@ mod tests {
         for octet in 0..=255 {
             let address = format!("{octet}.0.{octet}.{}", 255 - octet);
             assert_eq!(key(&address, AddressKey::default()), address);
+        }
+    }
+
+    /// However full the buffer is, and wherever it lies.
+    #[test]
+    fn an_ipv4_address_is_written_behind_any_key() {
+        for address in ["0.0.0.0", "10.0.0.255", "255.255.255.255"] {
+            for before in 0..100 {
+                let mut written = KeyBuf::new();
+                written.push(&vec![b'x'; before]);
+                for _ in 0..2 {
+                    AddressKey::default().write(address.parse().unwrap(), &mut written);
+                }
+                let expected = format!("{}{address}{address}", "x".repeat(before));
+                assert_eq!(written.as_bytes(), expected.as_bytes());
+            }
         }
     }
 

@@ -42,8 +42,8 @@ impl Field {
     }
 }
 
-/// The value of a header: always visible ASCII, and so always a valid one. Nobody else makes any, so
-/// that a framework need not look through each again.
+/// The value of a header: visible ASCII and spaces only, and so always a valid one. Nobody else makes
+/// any, so that a framework need not look through each again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldText(Bytes);
 
@@ -132,8 +132,8 @@ impl Marks {
         Marks { values, is_degraded: false }
     }
 
-    /// Adds the headers, and has said all then. Where a limit closer to the service has said something, that stands, and only
-    /// the list of policies grows.
+    /// Adds the headers; values are handed over, and not said twice. Where a limit closer to the
+    /// service has said something, that stands, and only the list of policies grows.
     #[inline]
     pub fn write(&mut self, fields: &mut impl Fields) {
         if let Some(values) = &mut self.values {
@@ -182,10 +182,8 @@ impl Values {
                 true => text.split_to(state - policies),
                 false => mem::take(text),
             };
-            match fields.set_new(Field::State, governing) {
-                true => fields.set(Field::Policy, list),
-                false => fields.add(Field::Policy, list),
-            }
+            fields.add(Field::Policy, list);
+            fields.set_new(Field::State, governing);
         }
         if dialect.has_legacy() && fields.set_new(Field::LegacyLimit, text.split_to(limit - state))
         {
@@ -226,7 +224,8 @@ const POOL: usize = 4_096;
 /// What `write` writes, cut from a buffer of the thread's own: it is used again once the answers that
 /// were cut from it are sent, so that most values cost no allocation.
 ///
-/// Names of limits are letters, digits and `_.-`, so the text is visible ASCII.
+/// Names of limits are letters, digits and `_.-`, so the text is visible ASCII and spaces. An `unsafe`
+/// block of `tidegate-tower` relies on it.
 fn value(write: impl FnOnce(&mut Vec<u8>)) -> FieldText {
     SCRATCH.with_borrow_mut(|Scratch { text, pool }| {
         text.clear();
@@ -254,4 +253,73 @@ fn write_number(number: u64, text: &mut Vec<u8>) {
         }
     }
     text[start..].reverse();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use tidegate::{Check, Cost, Key, Limit, MemoryStore};
+
+    use super::*;
+
+    /// Headers in the order in which they were set.
+    #[derive(Default)]
+    struct Lines(Vec<(Field, Bytes)>);
+
+    impl Fields for Lines {
+        fn set(&mut self, field: Field, text: FieldText) {
+            self.0.retain(|(other, _)| *other != field);
+            self.add(field, text);
+        }
+
+        fn set_new(&mut self, field: Field, text: FieldText) -> bool {
+            let is_new = self.0.iter().all(|(other, _)| *other != field);
+            if is_new {
+                self.add(field, text);
+            }
+            is_new
+        }
+
+        fn add(&mut self, field: Field, text: FieldText) {
+            self.0.push((field, text.into_bytes()));
+        }
+    }
+
+    fn marks(limit: &str) -> Marks {
+        let policy = Policy::new("api", [Limit::quota("api", limit).unwrap()]).unwrap();
+        let key = Key::new(b"alice").unwrap();
+        let decision = MemoryStore::new().take_one(&Check::take(key, &policy, Cost::ONE));
+        Marks::of(HeaderDialect::Both, iter::once(&policy), &policy, &decision)
+    }
+
+    #[test]
+    fn policies_are_said_before_the_state_and_all_of_it_once() {
+        let mut lines = Lines::default();
+        let mut marks = marks("3/hour");
+        marks.write(&mut lines);
+        marks.write(&mut lines);
+        let said: Vec<(Field, &[u8])> =
+            lines.0.iter().map(|(field, text)| (*field, &**text)).collect();
+        assert_eq!(
+            said[..4],
+            [
+                (Field::Policy, &b"\"api\";q=3;w=3600"[..]),
+                (Field::State, b"\"api\";r=2;t=2400"),
+                (Field::LegacyLimit, b"3"),
+                (Field::LegacyRemaining, b"2"),
+            ]
+        );
+        assert_eq!((said.len(), said[4].0), (5, Field::LegacyReset));
+    }
+
+    #[test]
+    fn what_a_closer_limit_has_said_stands() {
+        let mut lines = Lines::default();
+        marks("3/hour").write(&mut lines);
+        let closer = lines.0.clone();
+        marks("9/hour").write(&mut lines);
+        assert_eq!(lines.0[..5], closer);
+        assert_eq!(lines.0[5..], [(Field::Policy, Bytes::from_static(b"\"api\";q=9;w=3600"))]);
+    }
 }

@@ -115,6 +115,7 @@ impl<S: Store> Meter<S> {
             (Some(item), Some(decision)) => {
                 Err(status(&Refused::Limited { policy: item.policy(), decision }))
             }
+            // Nothing was asked: an answer that lacks a decision is a failure of the store already.
             _ => Ok(()),
         }
     }
